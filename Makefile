@@ -23,11 +23,14 @@ MODE_debug   := -O0 -g3
 MODE_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODE_tsan    := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 # cmocka 2 has new names, which cmocka 1 does not know.
-CPPFLAGS += -D_GNU_SOURCE -DSECKILL_VERSION='"$(VERSION)"' -DWITH_TLS=$(WITH_TLS) -Ilockkit/include \
+CPPFLAGS += -D_GNU_SOURCE -DSECKILL_VERSION='"$(VERSION)"' -DWITH_TLS=$(WITH_TLS) -Ilockkit/include $(addprefix -isystem /usr/include/,postgresql zookeeper) \
   -DCMOCKA_DISABLE_DEPRECATION_WARNINGS
 CFLAGS += -std=gnu17 -fPIE -pthread $(MODE_$(BUILD)) $(WARN)
 LDFLAGS += -pie -pthread -Wl,-z,relro,-z,now,--as-needed $(filter -fsanitize% --coverage,$(MODE_$(BUILD)))
 LIBS_lockkit := -lhiredis $(if $(filter 0,$(WITH_TLS)),,-lssl -lcrypto)
+BACKENDS := postgres zookeeper # each a library of its own, liblockkit-NAME
+LIBS_postgres := -lpq
+LIBS_zookeeper := -lzookeeper_mt
 LIBS := -lcivetweb -ljansson -ljwt -lcurl -lcrypto $(LIBS_lockkit) -lm
 
 # ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
@@ -35,12 +38,12 @@ LIBS := -lcivetweb -ljansson -ljwt -lcurl -lcrypto $(LIBS_lockkit) -lm
 SRC := $(sort $(shell find app loadtest lockkit -name '*.c'))
 HDR := $(shell find app loadtest lockkit -name '*.h' -o -name '*.hpp' -o -name '*.cpp')
 MAINS := app/seckilld.c app/ctl/seckillctl.c loadtest/loadtest.c loadtest/audit.c loadtest/proxy.c loadtest/report.c \
-  lockkit/ctl/lockctl.c lockkit/bench/lockbench.c lockkit/torture/torture.c lockkit/history/history_check.c lockkit/sim/simulate.c \
+  lockkit/ctl/lockctl.c lockkit/bench/lockbench.c lockkit/bench/compare/lockcompare.c lockkit/torture/torture.c lockkit/history/history_check.c lockkit/sim/simulate.c \
   lockkit/interop/ours/lockkit_peer.c app/test/hostile/hostile.c
 PROGRAMS := $(addprefix $(O)/,$(notdir $(MAINS:.c=)))
 house = $(firstword $(subst /, ,$(1)))
-# Whose archive a file is in, and what it is linked with: support, or app, loadtest, lockkit, bench, ctl.
-area = $(or $(strip $(foreach a,bench ctl,$(if $(filter lockkit/$a/% lockkit/test/$a/% $(if $(filter bench,$a),lockkit/interop/%),$(1)),$a))),$(call house,$(1)))
+# Whose archive a file is in, and what it is linked with: support, or app, loadtest, lockkit, bench, ctl, a backend.
+area = $(or $(strip $(foreach a,bench ctl $(BACKENDS),$(if $(filter lockkit/$a/% lockkit/test/$a/% $(if $(filter bench,$a),lockkit/interop/%) $(if $(filter postgres,$a),lockkit/test/matrix/%),$(1)),$a))),$(call house,$(1)))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 tests = $(patsubst %.c,$(O)/test/%,$(filter $(1),$(SRC)))
 PARTS := $(filter-out %_test.c %_itest.c %_soak.c %_interop.c %/clock_shim.c app/lab/exercises/% $(MAINS),$(SRC))
@@ -54,7 +57,7 @@ tests_named = $(foreach t,$(1),$(filter %/$(t)_itest %/$(t)_itest.sh,$(ITESTS)))
 UPLOT := build/web/uplot/uplot.js build/web/uplot/uplot.css
 PAGES := $(filter-out web/test/%,$(wildcard $(foreach t,html css js svg,web/*/*.$(t)))) $(UPLOT)
 SO := $(O)/liblockkit.so.$(VERSION)
-LIBRARIES := $(O)/installed/liblockkit.a $(SO)
+LIBRARIES := $(O)/installed/liblockkit.a $(SO) $(BACKENDS:%=$(O)/liblockkit-%.so.0)
 .DELETE_ON_ERROR .SECONDARY .SECONDEXPANSION .SUFFIXES:
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
@@ -75,7 +78,7 @@ docker-demo: ; @docker/deploy.sh demo ## load it through HAProxy, audit, verdict
 docker-test: docker-deps promtool ; @docker/test/run ## bring it up, load it, break it, audit it: every kind
 run: built ; @app/install/try $(O) ## serve http://127.0.0.1:8080 with a sale ready to try
 topology: deps ; @lockkit/tools/redis_set $(or $(KIND:single=sentinel),sentinel) ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
-test: test-deps promtool haproxy ## the unit and integration tests; starts the servers it needs
+test: test-deps promtool haproxy pgbouncer ## the unit and integration tests; starts the servers it needs
 	$(BUILD_ALL) all units itests
 	@$(MAKE) --no-print-directory -k unit itest
 units: $(UNITS)
@@ -88,7 +91,7 @@ unit: $(UNITS) ## unit tests alone: no network, seconds
 itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1|MS: processors stand still
 	@$(run_tests) itest 300 $(ITESTS)
 soak: LANES := 1
-soak: test-deps promtool haproxy ## tests of sustained load, chance and memory, one after the other
+soak: test-deps promtool haproxy pgbouncer ## tests of sustained load, chance and memory, one after the other
 	$(BUILD_ALL) all soaks sanitized
 	@$(run_tests) soak 600 $(SOAKS)
 soaks: $(filter $(O)/%,$(SOAKS))
@@ -109,12 +112,11 @@ interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched
 	$(BUILD_ALL) $(INTEROPS) $(O)/lockkit_peer $(ON_VALKEY)
 	@lockkit/interop/run build/interop $(INTEROPS)
 	PATH="$(CURDIR)/build/interop/valkey:$$PATH" $(run_tests) valkey 120 $(ON_VALKEY)
-SERVER_TESTS := $(ON_VALKEY) $(call tests_named,script acl redlock wait sentinel cluster \
-  store store_admin script_args script_keys guard redlock_guard sold_out)
+SERVER_TESTS := $(ON_VALKEY) $(call tests_named,script acl redlock wait sentinel cluster store store_admin script_args script_keys guard redlock_guard sold_out)
 servers: interop ## locks, sale and rivals on Redis 6.2 to 8.6 and Valkey 7.2 to 9.1 (fetched); a table
 	$(BUILD_ALL) $(SERVER_TESTS)
 	@lockkit/interop/servers build/servers $(SERVER_TESTS) $(INTEROPS)
-mutants: deps ; @.ci/mutants ## build lockkit and the service with known faults; fail unless their tests find each
+mutants: test-deps pgbouncer ; @.ci/mutants ## build lockkit and the service with known faults; fail unless their tests find each
 portability: ; @LANES=$(LANES) .ci/portability ## `make demo` and `make test` on bare systems, SYSTEMS="bookworm trixie sid noble arm64"; SHORT=1
 lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
 	$(BUILD_ALL) $(O)/seckillctl
@@ -123,8 +125,7 @@ EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,shop.c load
 exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card
 	@app/lab/exercises/run --check '$(FILE)'
 	$(BUILD_ALL) $(EXERCISE) $(O)/loadtest $(O)/seckillctl
-	@CC='$(CC)' CFLAGS='$(filter -fsanitize%,$(MODE_$(BUILD)))' LDFLAGS='$(LDFLAGS)' LIBS='$(LIBS)' \
-	  app/lab/exercises/run $(O) '$(FILE)'
+	@CC='$(CC)' CFLAGS='$(filter -fsanitize%,$(MODE_$(BUILD)))' LDFLAGS='$(LDFLAGS)' LIBS='$(LIBS)' app/lab/exercises/run $(O) '$(FILE)'
 webtest: deps build/webtest/npm.done ## the pages in a real browser (Chromium); pictures of them in build/webtest/
 	$(BUILD_ALL) $(O)/seckilld $(O)/seckillctl
 	@BUILD_DIR=$(O) WEBTEST_DIR=build/webtest web/test/run
@@ -164,21 +165,22 @@ deps: ; @.ci/deps --build ## install what is missing to build and test (apt)
 test-deps: ; @.ci/deps --build --test ## install what `make test` needs besides
 check-deps: ; @.ci/deps --build --test --check ## install what `make check` needs besides
 docker-deps: ; @.ci/deps --docker ## install an engine and compose where there are none (apt)
-promtool haproxy: %: build/tools/% # fetched (apt)
-build/tools/promtool: file = usr/bin/promtool $@ promtool prometheus
-build/tools/haproxy: file = usr/sbin/haproxy $@ haproxy
-build/tools/%: | deps ; @.ci/deps --file $(file)
+promtool haproxy pgbouncer: %: build/tools/%
+build/tools/%: | deps ; @.ci/deps --file usr/$(if $(filter %/promtool,$@),bin,sbin)/$* $@ $*$(if $(filter %/promtool,$@), prometheus)
 clean: ; rm -rf build ## remove build/
 
 # ---- rules -----------------------------------------------------------------------------------------
 $(O)/libapp.a: $(patsubst %,$(O)/gen/%.o,app_scripts app_documents guard_sources pages_table)
 $(O)/liblockkit.a: $(O)/gen/lockkit_scripts.o
 $(O)/libsupport.a: $(call obj,$(filter $(SUPPORT_DIRS),$(PARTS)))
-$(foreach a,app loadtest lockkit bench ctl,$(eval $(O)/lib$a.a: $(call obj,$(call in_area,$a))))
+$(foreach a,app loadtest lockkit bench ctl $(BACKENDS),$(eval $(O)/lib$a.a: $(call obj,$(call in_area,$a))))
 $(O)/%.a: ; @echo "  AR    $@" && rm -f $@ && $(AR) qcs $@ $^
 $(SO): $(call obj,$(call in_area,lockkit)) $(O)/gen/lockkit_scripts.o lockkit/install/lockkit.map
 	@echo "  LD    $@" && $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,liblockkit.so.0,-z,nodelete \
 	  -Wl,--version-script=lockkit/install/lockkit.map -o $@ $(filter %.o,$^) $(LIBS_lockkit)
+# It calls the lki_* of whoever loads it.
+$(O)/liblockkit-%.so.0: $$(call obj,$$(call in_area,$$*))
+	@echo "  LD    $@" && $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,$(@F),-z,nodelete -o $@ $^ $(LIBS_$*)
 # As one object, in which what is not lk_* is nobody's business.
 $(O)/installed/liblockkit.a: $(call obj,$(call in_area,lockkit)) $(O)/gen/lockkit_scripts.o
 	@mkdir -p $(@D) && echo "  AR    $@" && $(CC) -r -nostdlib -o $(@:.a=.o) $^
@@ -188,13 +190,13 @@ $(O)/clock_shim.so: lockkit/test/support/clock_shim.c
 	@echo "  LD    $@" && $(CC) $(CPPFLAGS) -std=gnu17 -O2 $(WARN) -fPIC -shared -o $@ $<
 # A program is its main and archives, a test its file; a line "link: FLAGS" in its head adds flags (--wrap seams).
 main = $(if $(filter $(O)/test/%,$(1)),$(patsubst $(O)/test/%,%.c,$(1)),$(filter %/$(notdir $(1)).c,$(MAINS)))
-archives = $(addprefix $(O)/,$(if $(filter $(SUPPORT_DIRS) %_test.c,$(1)),libsupport.a) lib$(call area,$(1)).a liblockkit.a)
+archives = $(addprefix $(O)/,$(if $(filter $(SUPPORT_DIRS) %_test.c,$(1)),libsupport.a) lib$(call area,$(1)).a $(if $(filter %_interop.c,$(1)),libbench.a) $(if $(filter %/lockcompare.c,$(1)),$(BACKENDS:%=lib%.a)) liblockkit.a)
 extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
 $(PROGRAMS) $(UNITS) $(filter $(O)/%,$(ITESTS) $(SOAKS)) $(INTEROPS): $$(call obj,$$(call main,$$@)) $$(call archives,$$(call main,$$@))
 	@mkdir -p $(@D) && echo "  LD    $@"
-	@$(CC) $(LDFLAGS) $(call extra,$(call main,$@)) -o $@ $^ $(LIBS) $(if $(filter $(O)/libsupport.a,$^),-lcmocka)
+	@$(CC) $(LDFLAGS) $(call extra,$(call main,$@)) $(if $(filter %/lockctl,$@),-rdynamic) -o $@ $^ $(LIBS) $(if $(filter $(O)/libsupport.a,$^),-lcmocka) $(foreach b,$(BACKENDS),$(if $(filter $(O)/lib$b.a,$^),-u lki_backend_$b $(LIBS_$b)))
 $(O)/lockbench $(call tests_named,tls lockctl_run lockctl_look lockctl_loss): | $(addprefix $(O)/,proxy lockkit_peer lockctl)
-$(call tests_named,redlock_break): | $(O)/clock_shim.so
+$(O)/lockcompare $(call tests_named,redlock_break): | $(addprefix $(O)/,clock_shim.so proxy)
 $(O)/obj/lockkit/%.o: CPPFLAGS += -Ilockkit/src
 $(O)/obj/lockkit/%.o $(O)/gen/lockkit_scripts.o: CFLAGS += -fPIC -fno-semantic-interposition
 # What the service's threads run: their stack is 256 KiB (app/base/stack.h).
@@ -202,8 +204,7 @@ $(call obj,$(call in_area,app lockkit)): CFLAGS += $(if $(filter release,$(BUILD
 $(O)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D) && echo "  CC    $<"
 	@$(CC) $(CPPFLAGS) -I$(call house,$<) -Ilockkit $(CFLAGS) -MMD -MP -c -o $@ $<
-$(O)/gen/%.o: $(O)/gen/%.c
-	@$(CC) $(CPPFLAGS) -Iapp $(CFLAGS) -Wno-overlength-strings -c -o $@ $<
+$(O)/gen/%.o: $(O)/gen/%.c ; @$(CC) $(CPPFLAGS) -Iapp $(CFLAGS) -Wno-overlength-strings -c -o $@ $<
 $(O)/gen/lockkit_scripts.c: $(wildcard lockkit/scripts/*.lua)
 $(O)/gen/app_scripts.c: $(wildcard app/store/scripts/*.lua)
 $(O)/gen/app_documents.c: app/serve/openapi.json
@@ -211,9 +212,8 @@ $(O)/gen/guard_sources.c: $(wildcard $(foreach d,app/guards app/guards/hand app/
   app/lab/plays/unmarked.c app/lab/plays/lock_elsewhere.c
 $(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
 	@mkdir -p $(@D) && echo "  EMBED $@"
-	@sha1sum $(filter %.lua %.json %.c %.h,$^) > $@.sha1
-	@awk -v table=$* -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua %.json %.c %.h,$^) > $@.part
-	@mv $@.part $@
+	@sha1sum $(filter %.lua %.sql %.json %.c %.h,$^) > $@.sha1
+	@awk -v table=$* -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua %.sql %.json %.c %.h,$^) > $@.part && mv $@.part $@
 
 # ---- pages: a new file in a folder of web/ joins by existing; npm only fetches, and once ---------------
 $(O)/gen/pages_table.o: app/serve/pages.h

@@ -5,7 +5,8 @@
  * A hand-over is from the moment its holder begins to release until a waiter's acquire has
  * returned; both are told by the players, by one clock. Before each, all who wait are given time to
  * fall asleep, and never the same time, so that a library that asks again and again is met at any
- * point of its rhythm.
+ * point of its rhythm. Processors fall asleep, too: so a hand-over is compared with two bare round trips
+ * after such a pause, which take three to five times as long as those that follow each other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,8 +113,9 @@ lk_status crowd_rate(struct stage *stage, const struct task *task, double *out_v
 /* ---- hand-over ------------------------------------------------------------------------------ */
 
 struct handovers {
-    double us[HANDOVERS_MAX];
+    double us[HANDOVERS_MAX], trips_us[HANDOVERS_MAX];
     size_t count;
+    struct bare bare;
     size_t holder;  /* owner */
     size_t waiting; /* owners */
     uint64_t seed;  /* of the pauses */
@@ -156,6 +158,24 @@ static void settle(struct handovers *handovers)
     moment_nap_us(SETTLE_US + (int64_t)(chance % SETTLE_US));
 }
 
+/* Two bare round trips after such a pause. */
+static lk_status trip(struct handovers *handovers, struct lk_error *err)
+{
+    struct wire ping;
+
+    bare_write(&ping, (const char *const[]){"PING", NULL});
+    settle(handovers);
+    int64_t begin_ns = moment_ns();
+    bool is_answered = true;
+    for (int i = 0; i < 2 && is_answered; i++)
+        is_answered = bare_trip(&handovers->bare, &ping, "+PONG\r\n");
+    if (!is_answered)
+        return LKI_FAIL(err, LK_SERVER, "a bare round trip was not answered as expected");
+    if (handovers->count < HANDOVERS_MAX)
+        handovers->trips_us[handovers->count] = (double)(moment_ns() - begin_ns) / 1e3;
+    return LK_OK;
+}
+
 static lk_status play(const struct crowd *crowd, struct handovers *handovers, int64_t duration_ms,
                       struct lk_error *err)
 {
@@ -165,6 +185,8 @@ static lk_status play(const struct crowd *crowd, struct handovers *handovers, in
     while (status == LK_OK && moment_ns() < until_ns) {
         size_t before = handovers->holder;
 
+        status = trip(handovers, err);
+        if (status != LK_OK) break;
         settle(handovers);
         status = hand_over(crowd, handovers, err);
         if (status == LK_OK) status = join(crowd, handovers, before, err);
@@ -187,12 +209,15 @@ lk_status crowd_handover(struct stage *stage, const struct task *task, double *o
 
     handovers = (struct handovers){.seed = stage->seed};
     (void)snprintf(lease, sizeof lease, "wait=0 lease=%d", WAIT_MS);
+    if (status == LK_OK) status = bare_open(&handovers.bare, stage->tcp_url, err);
     if (status == LK_OK) status = have(&crowd, 0, "lock", lease, err);
     for (size_t i = 1; i <= task->size && status == LK_OK; i++)
         status = join(&crowd, &handovers, i, err);
     if (status == LK_OK) status = play(&crowd, &handovers, stage->duration_ms, err);
+    bare_close(&handovers.bare);
     if (status != LK_OK) return status;
     out_values[0] = plan_quantile(handovers.us, handovers.count, 0.50);
     out_values[1] = plan_quantile(handovers.us, handovers.count, 0.99);
+    out_values[2] = plan_quantile(handovers.trips_us, handovers.count, 0.50);
     return LK_OK;
 }

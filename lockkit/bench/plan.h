@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TASKS_MAX = 64, ROWS_MAX = 80, ROUNDS_MAX = 50, VALUES_MAX = 2, NAME_MAX_LEN = 48 };
+enum { TASKS_MAX = 64, ROWS_MAX = 80, ROUNDS_MAX = 50, VALUES_MAX = 3, NAME_MAX_LEN = 48 };
 
 typedef enum library_id { LOCKKIT, REDISSON, REDIS_PY, REDSYNC, LIBRARY_COUNT } library_id;
 const char *plan_library_name(library_id library);

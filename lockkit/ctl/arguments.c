@@ -40,10 +40,13 @@ struct flag {
 #define FIELD(name) offsetof(struct ctl_request, name)
 
 /* Rows that several commands have. */
-#define ROW_REDIS                                                                                  \
+#define ROW_ON                                                                                     \
     {                                                                                              \
-        "--redis", "URL", FLAG_URL, 0, "server; again for more [redis://127.0.0.1:6379]"           \
+        "--on", "URL", FLAG_URL, 0,                                                                \
+            "the same; also postgres://USER@HOST/DATABASE, zookeeper://HOST,HOST/PATH"             \
     }
+#define ROW_REDIS                                                                                  \
+    {"--redis", "URL", FLAG_URL, 0, "server; again for more [redis://127.0.0.1:6379]"}, ROW_ON
 #define ROWS_LOGIN                                                                                 \
     {"--redis-password", "FILE", FLAG_TEXT, FIELD(password_file),                                  \
      "its first line is the password of the URL's user"},                                          \
@@ -80,6 +83,16 @@ static const struct flag run_flags[] = {
     {"--permits", "N", FLAG_NUMBER, FIELD(permits),
      "set up so many, where there are none (permits, semaphore)"},
     {"--redis", "URL", FLAG_URL, 0, "server; several for a redlock [redis://127.0.0.1:6379]"},
+    ROW_ON,
+    ROWS_LOGIN,
+    {"--verbose", NULL, FLAG_SWITCH, FIELD(is_verbose), "say what goes on"},
+    {0}};
+static const struct flag lead_flags[] = {
+    {"--lease", "MS", FLAG_SPAN, FIELD(lease_ms),
+     "when a leader dies, nobody leads for so long [30000]"},
+    {"--grace", "MS", FLAG_SPAN, FIELD(grace_ms), "from TERM to KILL, after a loss [5000]"},
+    {"--redis", "URL", FLAG_URL, 0, "server; several for a redlock [redis://127.0.0.1:6379]"},
+    ROW_ON,
     ROWS_LOGIN,
     {"--verbose", NULL, FLAG_SWITCH, FIELD(is_verbose), "say what goes on"},
     {0}};
@@ -108,6 +121,9 @@ struct arguments_command {
 static const struct arguments_command commands[] = {
     {"run", "run --lock KIND:NAME [FLAG...] -- COMMAND [ARG...]",
      "Hold a lock while a command runs.", run_flags, false, true, ctl_run},
+    {"lead", "lead [KIND:]NAME [FLAG...] -- COMMAND [ARG...]",
+     "Run a command while elected: by a fenced lock, or of several servers a redlock.", lead_flags,
+     true, true, ctl_lead},
     {"inspect", "inspect NAME [FLAG...]", "Tell who holds a lock, who waits, and for how long.",
      inspect_flags, true, false, ctl_inspect},
     {"list", "list [FLAG...]", "List what looks like a lock, one per line.", list_flags, false,
@@ -274,6 +290,7 @@ static int take_word(char *word, struct arguments *out)
         return ctl_complain("\"%s\" is one word too many; usage: lockctl %s", shown,
                             out->command->usage);
     if (!*word) return ctl_complain("a name has at least one byte");
+    if (out->command->has_command) return read_lock(word, &out->request);
     out->request.name = word;
     return CTL_OK;
 }
@@ -289,7 +306,7 @@ static int read_words(int argc, char **argv, struct arguments *out)
             has_flags = false;
         } else if (has_flags && argv[i][0] == '-' && argv[i][1]) {
             status = read_flag(argc, argv, &i, out);
-        } else if (out->command->has_command) {
+        } else if (out->command->has_command && (!has_flags || !out->command->has_name)) {
             out->request.command = argv + i;
             return CTL_OK;
         } else {
@@ -317,14 +334,15 @@ static int find_command(const char *name, const struct arguments_command **out)
     return ctl_complain("%s: no such command; lockctl --help lists them", shown);
 }
 
-static int choose_kind(struct ctl_request *request)
+static int choose_kind(const struct arguments_command *command, struct ctl_request *request)
 {
     bool is_several = request->url_count > 1;
+    const char *usual = is_several ? "redlock" : command->has_name ? "fenced" : "mutex";
 
-    if (!request->name) return ctl_complain("--lock KIND:NAME is missing");
+    if (!request->name)
+        return ctl_complain("%sKIND:NAME is missing", command->has_name ? "" : "--lock ");
     if (!request->command) return ctl_complain("the command to run is missing");
-    if (!request->kind)
-        request->kind = is_several ? kinds_find("redlock", 7) : kinds_find("mutex", 5);
+    if (!request->kind) request->kind = kinds_find(usual, strlen(usual));
     if (request->kind->is_redlock && !is_several)
         return ctl_complain("a redlock needs several servers: --redis URL for each of them");
     if (request->at_least_ms > 0 && request->kind->has_no_end)
@@ -362,7 +380,8 @@ int arguments_parse(int argc, char **argv, char *servers, struct arguments *out)
     if (status == CTL_OK) status = read_words(argc, argv, out);
     if (status != CTL_OK || out->is_help) return status;
     status = read_servers(servers, &out->request);
-    if (status == CTL_OK && out->command->has_command) status = choose_kind(&out->request);
+    if (status == CTL_OK && out->command->has_command)
+        status = choose_kind(out->command, &out->request);
     if (status == CTL_OK && out->command->has_name && !out->request.name)
         status = ctl_complain("the lock's name is missing; usage: lockctl %s", out->command->usage);
     return status;
@@ -387,7 +406,7 @@ static void print_command(FILE *to, const struct arguments_command *command)
     (void)fprintf(to, "%s\n  %s\n", command->usage, command->idea);
     for (const struct flag *flag = command->flags; flag->name; flag++)
         print_row(to, flag->name, flag->value, flag->help);
-    if (!command->has_command) return;
+    if (!command->has_command || command->has_name) return; /* once: those of run */
     (void)fputs("Kinds:\n", to);
     for (size_t i = 0; kinds_at(i); i++)
         print_row(to, kinds_at(i)->name, NULL, kinds_at(i)->idea);

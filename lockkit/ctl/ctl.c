@@ -72,7 +72,7 @@ static const char *way_out(lk_status status)
 {
     switch (status) {
     case LK_UNREACHABLE:
-        return " (--redis or LOCKCTL_REDIS says which server)";
+        return " (--redis, --on or LOCKCTL_REDIS says which server)";
     case LK_UNKNOWN:
         return " (no answer came: what may have been taken ends with its lease)";
     case LK_OK:

@@ -52,7 +52,7 @@ struct ctl_request {
     bool is_confirmed; /* --yes */
     bool has_numbers;  /* --all */
     const char *match; /* NULL: every key */
-    char **command;    /* run: its words, ending with NULL */
+    char **command;    /* run, lead: its words, ending with NULL */
 };
 
 /* Say what is wrong, in one line on stderr; gives CTL_USAGE, so that failing is one line. */
@@ -76,6 +76,7 @@ void ctl_escape(const char *text, char *out, size_t size);
 void ctl_url_label(const char *url, char *out, size_t size);
 
 int ctl_run(const struct ctl_request *request);
+int ctl_lead(const struct ctl_request *request);
 int ctl_inspect(const struct ctl_request *request);
 int ctl_list(const struct ctl_request *request);
 int ctl_break(const struct ctl_request *request);

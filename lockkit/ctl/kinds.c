@@ -22,17 +22,35 @@ static bool make_fair(struct kinds_hold *hold, struct lk_error *err)
     return hold->lock != NULL;
 }
 
+static lk_rwlock *make_rwlock(struct kinds_hold *hold, lk_rwlock_order order, struct lk_error *err)
+{
+    struct lk_rwlock_options options = {.order = order};
+
+    hold->rwlock = lk_rwlock_new_with(hold->clients[0], hold->request->name, &options, err);
+    return hold->rwlock;
+}
+
 static bool make_read(struct kinds_hold *hold, struct lk_error *err)
 {
-    hold->rwlock = lk_rwlock_new(hold->clients[0], hold->request->name, err);
-    hold->lock = lk_rwlock_read(hold->rwlock);
+    hold->lock = lk_rwlock_read(make_rwlock(hold, LK_RWLOCK_UNORDERED, err));
     return hold->lock != NULL;
 }
 
 static bool make_write(struct kinds_hold *hold, struct lk_error *err)
 {
-    hold->rwlock = lk_rwlock_new(hold->clients[0], hold->request->name, err);
-    hold->lock = lk_rwlock_write(hold->rwlock);
+    hold->lock = lk_rwlock_write(make_rwlock(hold, LK_RWLOCK_UNORDERED, err));
+    return hold->lock != NULL;
+}
+
+static bool make_fair_read(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->lock = lk_rwlock_read(make_rwlock(hold, LK_RWLOCK_FAIR, err));
+    return hold->lock != NULL;
+}
+
+static bool make_fair_write(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->lock = lk_rwlock_write(make_rwlock(hold, LK_RWLOCK_FAIR, err));
     return hold->lock != NULL;
 }
 
@@ -79,10 +97,15 @@ static const struct ctl_kind kinds[] = {
     {"spin", "the same, without messages to those who wait", .make_lock = lk_spin_new},
     {"read", "any number of readers, while nobody writes", .make = make_read, .has_no_end = true},
     {"write", "one writer, while nobody reads", .make = make_write},
+    {"fair-read", "readers, in the order of coming: no stream of them keeps a writer out",
+     .make = make_fair_read, .has_no_end = true},
+    {"fair-write", "one writer, in the order of coming", .make = make_fair_write},
     {"permits", "N holders (--permits N), each with a lease", .make = make_permits,
      .has_permits = true},
     {"semaphore", "N holders without lease: one killed with -9 takes its place along",
      .make = make_semaphore, .has_permits = true, .has_no_end = true},
+    {"advisory", "one holder, by PostgreSQL's own session lock", .make_lock = lk_advisory_new,
+     .has_no_end = true},
     {"redlock", "one holder, by the majority of several servers (--redis, each)",
      .make = make_redlock, .is_redlock = true},
 };

@@ -1,6 +1,7 @@
 /*
  * lockctl run: take the lock, run the command, give the lock back. The lock is held from before the
  * command begins until after it has ended; when it is lost meanwhile, the command is told to end.
+ * lockctl lead: the same, and again after a loss, until the command has ended by itself or a signal has come.
  * The main thread; the lock's renewals are on lockkit's own.
  */
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include "signals.h"
 #include "wait.h"
 
-enum { SHOWN_MAX = 300, VARIABLE_MAX = 640, LOOK_MS = 50 };
+enum { SHOWN_MAX = 300, VARIABLE_MAX = 640, LOOK_MS = 50, AGAIN_MS = 1000 };
 
 /* A command under its lock. */
 struct run {
@@ -33,6 +34,7 @@ struct run {
     int64_t held_at_ms;
     bool has_run;
     bool is_lost;
+    int caught; /* a signal that came meanwhile; 0: none */
     struct orphans orphans;
 };
 
@@ -234,8 +236,11 @@ static int attend(struct run *run)
             fds[1].fd = -1; /* it stays readable */
             fds[1].revents = 0;
         }
-        while (signals_read(&run->signals, &event))
-            if (event.number != SIGCHLD && run->pid > 0) pass_on(run, &event);
+        while (signals_read(&run->signals, &event)) {
+            if (event.number == SIGCHLD) continue;
+            run->caught = event.number;
+            if (run->pid > 0) pass_on(run, &event);
+        }
     }
     return run->status;
 }
@@ -252,7 +257,38 @@ static int run_under_lock(struct run *run)
     return release(run, status == CTL_OK ? attend(run) : status);
 }
 
-int ctl_run(const struct ctl_request *request)
+/* What is worth another campaign, after a while: no server, no room there, an answer that came late. */
+static bool is_passing(int status)
+{
+    return status == CTL_UNREACHABLE || status == CTL_REFUSED || status == CTL_BUSY;
+}
+
+/* A second; a signal ends it. */
+static void pause_a_while(struct run *run)
+{
+    struct pollfd poll_fd = {.fd = run->signals.fd, .events = POLLIN};
+    struct signals_event event;
+
+    if (poll(&poll_fd, 1, AGAIN_MS) <= 0) return;
+    while (signals_read(&run->signals, &event))
+        if (event.number != SIGCHLD) run->caught = event.number;
+}
+
+static int lead_while_elected(struct run *run)
+{
+    for (;;) {
+        run->has_run = run->is_lost = false;
+        run->ends_by = 0;
+        int status = run_under_lock(run);
+        bool is_again = run->has_run ? run->is_lost : is_passing(status);
+
+        if (is_again && !run->has_run) pause_a_while(run);
+        if (!is_again) return status;
+        if (run->caught) return CTL_SIGNAL + run->caught;
+    }
+}
+
+static int with_lock(const struct ctl_request *request, int (*work)(struct run *run))
 {
     struct run run = {.request = request};
     int status = CTL_SYSTEM;
@@ -260,11 +296,21 @@ int ctl_run(const struct ctl_request *request)
     ctl_escape(request->name, run.shown, sizeof run.shown);
     if (signals_open(&run.signals)) {
         status = kinds_open(request, &run.hold);
-        if (status == CTL_OK) status = run_under_lock(&run);
+        if (status == CTL_OK) status = work(&run);
         kinds_close(&run.hold);
     } else {
         (void)ctl_complain("signals cannot be waited for: %s", strerrordesc_np(errno));
     }
     signals_close(&run.signals);
     return status;
+}
+
+int ctl_run(const struct ctl_request *request)
+{
+    return with_lock(request, run_under_lock);
+}
+
+int ctl_lead(const struct ctl_request *request)
+{
+    return with_lock(request, lead_while_elected);
 }

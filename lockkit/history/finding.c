@@ -31,6 +31,7 @@ void history_finding(struct checking *checking, enum history_check_id id, unsign
     va_list args;
 
     checking->report->found[id]++;
+    if (checking->report->first == 0) checking->report->first = line;
     if (!out) return;
     (void)fprintf(out, "line %lu: %s: ", line, checks[id].name);
     va_start(args, format);

@@ -9,13 +9,16 @@
 #define HISTORY_CHECK_LIST(X)                                                                      \
     X(CHECK_EXCLUSION, "exclusion", "certain holds of one key overlap only where kinds allow it")  \
     X(CHECK_PERMITS, "permits", "never more permits out than the limit")                           \
-    X(CHECK_FENCE, "fence", "a later holder has a greater fencing token")                          \
+    X(CHECK_FENCE, "fence", "a later holder has a greater fencing token, no less the counter")     \
     X(CHECK_DEPTH, "depth", "re-entry counts up and down by one")                                  \
     X(CHECK_FAIRNESS, "fairness", "who was queued first is served first")                          \
-    X(CHECK_RENEWAL, "renewal", "no renewed hold is lost without a disturbance")                   \
+    X(CHECK_RENEWAL, "renewal", "no hold is lost that is renewed or new, without a disturbance")   \
     X(CHECK_LIVENESS, "liveness", "nobody waits in vain beside a free lock")                       \
     X(CHECK_LATCH, "latch", "nobody passes a latch before its last count-down began")              \
-    X(CHECK_LEFTOVERS, "leftovers", "no key without TTL and no subscription is left")
+    X(CHECK_LEFTOVERS, "leftovers", "no key without TTL and no subscription is left")              \
+    X(CHECK_NAMED, "named", "while a hold is certain, the key in Redis names its holder")          \
+    X(CHECK_GONE, "gone", "after a release, the key names its holder no more")                     \
+    X(CHECK_ORPHANS, "orphans", "a key names who was told of no hold until the lease ends at most")
 
 enum history_check_id {
 #define HISTORY_CHECK_VALUE(id, name, claim) id,
@@ -25,13 +28,17 @@ enum history_check_id {
 };
 
 struct history_check_options {
-    int64_t stuck_ms; /* a lock must be taken by a waiter within this time */
+    int64_t stuck_ms; /* a lock must be taken by a waiter within this time... */
+    int64_t calm_ms;  /* ...or within this, as long as nothing troubled anybody; 0: that, too */
     FILE *findings;   /* one line each; NULL: none */
+    FILE *drawing;    /* of the first finding: what led to it, as text... */
+    FILE *picture;    /* ...and as SVG; NULL: none */
 };
 
 struct history_report {
     size_t examined[CHECK_COUNT]; /* 0: there was nothing of that kind in the history */
     size_t found[CHECK_COUNT];
+    unsigned long first; /* line of the first finding; 0: none */
     size_t lines;
     size_t holds;
     size_t keys;

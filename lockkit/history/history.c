@@ -148,10 +148,8 @@ static enum shape shape_of(const char *step)
     static const struct {
         const char *name;
         enum shape shape;
-    } rows[] = {{"mark", SHAPE_MARK},
-                {"limit", SHAPE_LIMIT},
-                {"left-key", SHAPE_KEY},
-                {"left-channel", SHAPE_CHANNEL}};
+    } rows[] = {{"mark", SHAPE_MARK}, {"limit", SHAPE_LIMIT},  {"look", SHAPE_STEP},
+                {"seen", SHAPE_STEP}, {"left-key", SHAPE_KEY}, {"left-channel", SHAPE_CHANNEL}};
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(rows[i].name, step) == 0) return rows[i].shape;

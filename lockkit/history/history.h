@@ -3,9 +3,15 @@
  * one file while it runs, and read again by history_check.
  *
  *   NS PID STEP KIND KEY TOKEN STATUS took=NS ends=NS fence=N count=N renewed=0|1
- *   NS PID mark killed | paused | resumed | cut | healed        PID 0: of the server, so everybody's
+ *   NS PID mark killed | paused | resumed | cut | healed | emptied | restarted        PID 0: of the server, so everybody's
  *   NS PID limit KIND KEY N                                     permits of a semaphore, counts of a latch
  *   NS PID left-key KEY TYPE TTL      NS PID left-channel NAME SUBSCRIBERS
+ *
+ * And what an observer saw who reads all keys again and again, took= each time:
+ *   NS PID look - - - ok took=NS
+ *   NS PID seen holder KEY TOKEN ok took=NS ends=NS     in all looks from the first's begin to the last's end
+ *   NS PID seen counter KEY - ok took=NS fence=N        likewise; a key without such a line is not watched
+ * ends= is the end of the lease by the first look, at the latest; 0: not known, -1: there is none.
  *
  * NS is CLOCK_BOOTTIME, the clock of lk_event; "-" stands for nothing, and %XX for a byte that is
  * no printable ASCII. Lines may come in any order; a step's NS is its end, took= leads to its begin.
@@ -43,7 +49,7 @@ struct history_line {
     unsigned long number;
     int64_t at_ns;
     long pid;
-    const char *step; /* an event's name, or "mark", "limit", "left-key", "left-channel" */
+    const char *step; /* an event's name, or the third word of the other lines */
     const char *kind; /* mark: what happened */
     const char *key;  /* left-channel: its name */
     const char *token;

@@ -20,14 +20,17 @@ static const char help[] =
     "\n"
     "  --stuck-ms N   a free lock must be taken by a waiter within this time [5000]\n"
     "  --quiet        the summary only, not each finding\n"
+    "  --svg FILE     a picture of what led to the first finding\n"
     "  --help         this text\n"
     "\n"
     "A line:\n"
     "  NS PID STEP KIND KEY TOKEN STATUS took=NS ends=NS fence=N count=N renewed=0|1\n"
-    "  NS PID mark killed|paused|resumed|cut|healed      (PID 0: of the server)\n"
+    "  NS PID mark killed|paused|resumed|cut|healed|emptied|restarted   (PID 0: of the server)\n"
     "  NS PID limit semaphore|permits|latch KEY N\n"
     "  NS PID left-key KEY TYPE TTL\n"
     "  NS PID left-channel NAME SUBSCRIBERS\n"
+    "  NS PID look - - - ok took=NS                      (an observer read all keys)\n"
+    "  NS PID seen holder|counter KEY TOKEN ok took=NS ends=NS fence=N\n"
     "STEP is acquire, release, renew, lost, queued or run; NS is its end, took= leads to its "
     "begin;\n"
     "ends= is the end of the lease by the holder's clock. \"-\" stands for nothing.\n"
@@ -36,6 +39,7 @@ static const char help[] =
 
 struct arguments {
     struct history_check_options options;
+    const char *svg; /* NULL: none */
     bool is_help;
 };
 
@@ -43,12 +47,14 @@ static bool parse(int argc, char **argv, struct arguments *out)
 {
     static const struct option options[] = {{"stuck-ms", required_argument, NULL, 's'},
                                             {"quiet", no_argument, NULL, 'q'},
+                                            {"svg", required_argument, NULL, 'p'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     char *end = NULL;
     int option = 0;
 
-    *out = (struct arguments){.options = {.stuck_ms = STUCK_MS, .findings = stdout}};
+    *out = (struct arguments){
+        .options = {.stuck_ms = STUCK_MS, .findings = stdout, .drawing = stdout}};
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
@@ -59,7 +65,10 @@ static bool parse(int argc, char **argv, struct arguments *out)
                           optarg);
             return false;
         case 'q':
-            out->options.findings = NULL;
+            out->options.findings = out->options.drawing = NULL;
+            break;
+        case 'p':
+            out->svg = optarg;
             break;
         case 'h':
             out->is_help = true;
@@ -118,6 +127,11 @@ int main(int argc, char **argv)
     for (int i = optind; i < argc; i++) {
         if (!read_one(&history, argv[i])) goto out;
     }
+    if (arguments.svg) arguments.options.picture = fopen(arguments.svg, "we");
+    if (arguments.svg && !arguments.options.picture) {
+        (void)fprintf(stderr, "history_check: %s: %s\n", arguments.svg, strerrordesc_np(errno));
+        goto out;
+    }
     if (history.count == 0) {
         (void)fputs("history_check: there is nothing in it\n", stderr);
     } else if (!history_check(&history, &arguments.options, &report)) {
@@ -128,6 +142,7 @@ int main(int argc, char **argv)
     }
 
 out:
+    if (arguments.options.picture && fclose(arguments.options.picture) != 0) status = EXIT_USAGE;
     history_done(&history);
     return status;
 }

@@ -22,7 +22,7 @@ bool history_is_kind(const struct history_line *line, const char *kind)
 static bool begins_trouble(const struct history_line *line)
 {
     return history_is_kind(line, "killed") || history_is_kind(line, "paused") ||
-           history_is_kind(line, "cut");
+           history_is_kind(line, "cut") || history_is_kind(line, "emptied");
 }
 
 static int by_pid_and_time(const void *left, const void *right)
@@ -43,15 +43,21 @@ static int lines_by_time(const void *left, const void *right)
     return ((*a)->number > (*b)->number) - ((*a)->number < (*b)->number);
 }
 
-/* The end of a trouble: the next "resumed" or "healed" of the process, in marks sorted by time. */
+/* The end of a trouble, in marks sorted by time: the process's mark that says so, and that of each like it
+   which began meanwhile. */
 static int64_t end_of(const struct history_line *const *marks, size_t count, size_t first)
 {
-    const char *end = history_is_kind(marks[first], "paused") ? "resumed" : "healed";
+    const struct history_line *begin = marks[first];
+    const char *end = history_is_kind(begin, "paused")    ? "resumed"
+                      : history_is_kind(begin, "emptied") ? "restarted"
+                                                          : "healed";
+    int open = 1;
 
-    if (history_is_kind(marks[first], "killed")) return INT64_MAX;
+    if (history_is_kind(begin, "killed")) return INT64_MAX;
     for (size_t i = first + 1; i < count; i++) {
-        if (marks[i]->pid == marks[first]->pid && history_is_kind(marks[i], end))
-            return marks[i]->at_ns;
+        if (marks[i]->pid != begin->pid) continue;
+        open += history_is_kind(marks[i], begin->kind) - history_is_kind(marks[i], end);
+        if (open == 0) return marks[i]->at_ns;
     }
     return INT64_MAX;
 }
@@ -77,7 +83,8 @@ bool history_make_troubles(struct checking *checking)
             (struct trouble){.pid = marks[i]->pid,
                              .from_ns = marks[i]->at_ns,
                              .to_ns = end_of(marks, count, i),
-                             .is_death = history_is_kind(marks[i], "killed")};
+                             .is_death = history_is_kind(marks[i], "killed"),
+                             .is_oblivion = history_is_kind(marks[i], "emptied")};
     }
     free(marks);
     qsort(checking->troubles, checking->trouble_count, sizeof *checking->troubles, by_pid_and_time);
@@ -122,6 +129,19 @@ bool history_was_troubled(const struct checking *checking, long pid, int64_t fro
 {
     return was_pid_troubled(checking, pid, from_ns, to_ns) ||
            (pid != 0 && was_pid_troubled(checking, 0, from_ns, to_ns));
+}
+
+bool history_was_emptied(const struct checking *checking, int64_t from_ns, int64_t to_ns,
+                         int64_t *out_since_ns)
+{
+    for (size_t i = 0; i < checking->trouble_count; i++) {
+        const struct trouble *trouble = &checking->troubles[i];
+
+        if (!trouble->is_oblivion || trouble->to_ns < from_ns || trouble->from_ns > to_ns) continue;
+        *out_since_ns = trouble->from_ns;
+        return true;
+    }
+    return false;
 }
 
 int64_t history_killed_at(const struct checking *checking, long pid)
@@ -189,11 +209,15 @@ static void begin_hold(struct checking *checking, struct hold *hold,
                           .may_begin = line->at_ns - line->took_ns,
                           .may_end = line->ends_ns ? line->ends_ns : INT64_MAX,
                           .believes_ns = history_killed_at(checking, line->pid),
+                          .released_ns = INT64_MAX,
                           .confirmed_ns = line->at_ns - line->took_ns,
                           .units = is_permit ? line->count : 1,
                           .fence = line->fence,
                           .is_renewed = line->is_renewed,
                           .is_granted = history_is(line, "acquire", "ok")};
+    bool is_quick = hold->is_granted &&
+                    !history_was_troubled(checking, line->pid, hold->may_begin, line->at_ns);
+    hold->granted_ns = is_quick ? hold->begins_ns : hold->may_begin;
     if (!hold->is_granted) hold->ends_ns = hold->begins_ns;
     if (hold->ends_ns > hold->believes_ns) hold->ends_ns = hold->believes_ns;
 }
@@ -222,6 +246,7 @@ static void end_hold(struct hold *hold, const struct history_line *line)
     if (begun_ns < hold->ends_ns) hold->ends_ns = begun_ns;
     if (begun_ns < hold->believes_ns) hold->believes_ns = begun_ns;
     if (is_sure && line->at_ns < hold->may_end) hold->may_end = line->at_ns;
+    if (is_sure) hold->released_ns = line->at_ns;
 }
 
 static void lose_hold(struct checking *checking, struct hold *hold, const struct history_line *line)
@@ -231,7 +256,9 @@ static void lose_hold(struct checking *checking, struct hold *hold, const struct
     if (line->at_ns < hold->ends_ns) hold->ends_ns = line->at_ns;
     if (line->at_ns < hold->believes_ns) hold->believes_ns = line->at_ns;
     if (!hold->is_renewed) return;
-    if (history_was_troubled(checking, line->pid, hold->confirmed_ns, line->at_ns)) return;
+    /* What confirms a redlock is other servers than the one whose trouble costs a vote. */
+    int64_t since_ns = history_is_kind(line, "redlock") ? hold->may_begin : hold->confirmed_ns;
+    if (history_was_troubled(checking, line->pid, since_ns, line->at_ns)) return;
     history_finding(checking, CHECK_RENEWAL, line->number,
                     "%s: lost %.1f ms after it was last confirmed, and nothing was wrong",
                     line->key, (double)(line->at_ns - hold->confirmed_ns) / 1e6);
@@ -271,6 +298,16 @@ static void step_hold(struct checking *checking, struct hold *hold, int64_t *dep
     }
 }
 
+/* An acquire that was granted, and answered too late. (Or its owner's other hold, of a read/write lock.) */
+static void check_late(struct checking *checking, const struct history_line *line)
+{
+    if (!history_is(line, "acquire", "lost")) return;
+    if (history_is_kind(line, "read") || history_is_kind(line, "write")) return;
+    if (history_was_troubled(checking, line->pid, line->at_ns - line->took_ns, line->at_ns)) return;
+    history_finding(checking, CHECK_RENEWAL, line->number,
+                    "%s: lost before it was told, and nothing was wrong", line->key);
+}
+
 /* The lines of one token; at most one hold comes of them. */
 static void add_hold(struct checking *checking, const struct history_line *const *lines,
                      size_t count)
@@ -278,11 +315,13 @@ static void add_hold(struct checking *checking, const struct history_line *const
     struct hold *hold = &checking->holds[checking->hold_count];
     int64_t depth = 0;
     bool is_begun = false;
+    int64_t emptied_ns = 0;
 
     for (size_t i = 0; i < count; i++) {
         bool is_grant = history_is(lines[i], "acquire", "ok");
         bool is_maybe = history_is(lines[i], "acquire", "unknown");
 
+        if (!is_begun) check_late(checking, lines[i]);
         if (is_begun) {
             step_hold(checking, hold, &depth, lines[i]);
         } else if (is_grant || is_maybe) {
@@ -296,6 +335,9 @@ static void add_hold(struct checking *checking, const struct history_line *const
         history_killed_at(checking, hold->acquire->pid) != INT64_MAX &&
         hold->ends_ns > hold->confirmed_ns)
         hold->ends_ns = hold->confirmed_ns; /* it may have been given back, and nobody told of it */
+    if (is_begun && history_was_emptied(checking, hold->may_begin, hold->ends_ns, &emptied_ns) &&
+        hold->ends_ns > emptied_ns)
+        hold->ends_ns = emptied_ns;
     checking->hold_count += is_begun;
 }
 

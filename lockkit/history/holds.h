@@ -15,7 +15,9 @@ struct hold {
     int64_t ends_ns;      /* ...to before this; not after begins_ns: never certain */
     int64_t may_begin;    /* possible from here... */
     int64_t may_end;      /* ...to before this */
+    int64_t granted_ns;   /* about when the server granted it, or before */
     int64_t believes_ns;  /* until here the holder, asking no clock, believed in it */
+    int64_t released_ns;  /* its release was answered; INT64_MAX: not surely */
     int64_t confirmed_ns; /* the last time the server was asked and said so */
     int64_t units;
     uint64_t fence;
@@ -31,6 +33,7 @@ struct trouble {
     int64_t to_ns;
     int64_t latest_to_ns; /* of this and all before it of the same process */
     bool is_death;
+    bool is_oblivion; /* the server forgot all, at some moment of it */
 };
 
 /* Fill holds and troubles (and check the depth on the way). False when out of memory. */
@@ -40,6 +43,10 @@ bool history_make_troubles(struct checking *checking);
 /* Whether something disturbed this process between the two moments. */
 bool history_was_troubled(const struct checking *checking, long pid, int64_t from_ns,
                           int64_t to_ns);
+
+/* Whether the server may have forgotten what it knew at one of the two moments, at the other. */
+bool history_was_emptied(const struct checking *checking, int64_t from_ns, int64_t to_ns,
+                         int64_t *out_since_ns);
 
 /* When a process was killed; INT64_MAX: it was not. Nothing else befalls it afterwards. */
 int64_t history_killed_at(const struct checking *checking, long pid);

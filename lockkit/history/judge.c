@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
 #include "order.h"
+#include "seen.h"
 
 /* ---- exclusion ----------------------------------------------------------------------------------- */
 
@@ -24,18 +26,23 @@ static bool is_shared(const struct hold *hold)
     return history_is_kind(hold->acquire, "read");
 }
 
-/* The read and the write hold of one owner go together: "<owner>" and "<owner>:write". */
+/* A handle's read and write holds go together: "<uuid>:<n>", "<uuid>:<n>:write", and, made of the first,
+   "<uuid>:<n>:<m>:write". */
+static size_t owner_len(const char *token)
+{
+    const char *mark = strstr(token, ":write");
+    size_t whole = mark ? (size_t)(mark - token) : strlen(token);
+    size_t len = strcspn(token, ":");
+
+    if (token[len]) len += 1 + strcspn(token + len + 1, ":");
+    return len < whole ? len : whole;
+}
+
 static bool is_same_owner(const struct hold *a, const struct hold *b)
 {
-    size_t len_a = strlen(a->token);
-    size_t len_b = strlen(b->token);
-    const struct hold *shorter = len_a < len_b ? a : b;
-    const struct hold *longer = len_a < len_b ? b : a;
-    size_t len = strlen(shorter->token);
+    size_t len = owner_len(a->token);
 
-    if (a->token == b->token) return true;
-    return strncmp(shorter->token, longer->token, len) == 0 &&
-           strcmp(longer->token + len, ":write") == 0;
+    return owner_len(b->token) == len && strncmp(a->token, b->token, len) == 0;
 }
 
 static void find_overlap(struct checking *checking, const struct hold *earlier,
@@ -279,7 +286,8 @@ bool history_check(const struct history *history, const struct history_check_opt
         history_check_latches(&checking);
         check_leftovers(&checking);
         is_done = check_permits(&checking) && history_check_fences(&checking) &&
-                  history_check_fairness(&checking);
+                  history_check_fairness(&checking) && history_check_seen(&checking);
+        history_draw(&checking);
     }
     free(checking.holds);
     free(checking.troubles);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "seen.h"
+
 /* ---- first come, least number ------------------------------------------------------------------- */
 
 /* One who asked and was answered, and a number: whoever asks after that has a greater one. */
@@ -17,6 +19,8 @@ struct place {
     int64_t number;    /* a fence, or when it was served; INT64_MAX: never */
     unsigned long line;
     bool is_queued;
+    bool is_read; /* readers go together: only places of writers are before theirs */
+    bool is_look; /* at the counter of fences: later ones have no smaller number */
 };
 
 static int by_key_and_queued(const void *left, const void *right)
@@ -40,10 +44,11 @@ static int by_key_and_asked(const void *left, const void *right)
 static void check_place(struct checking *checking, enum history_check_id id,
                         const struct place *place, const struct place *before)
 {
-    bool is_fence = id == CHECK_FENCE; /* those are never the same */
+    bool is_fence = id == CHECK_FENCE;
+    int64_t more = is_fence && !place->is_look; /* two holds' are never the same */
 
     checking->report->examined[id]++;
-    if (!before || before->number + is_fence <= place->number) return;
+    if (!before || before->number + more <= place->number) return;
     if (is_fence) {
         history_finding(checking, id, place->line, "%s: token %llu, after %llu in line %lu",
                         place->key, (unsigned long long)place->number,
@@ -54,12 +59,17 @@ static void check_place(struct checking *checking, enum history_check_id id,
     }
 }
 
+static const struct place *later_of(const struct place *before, const struct place *place)
+{
+    return !before || place->number > before->number ? place : before;
+}
+
 static bool check_places(struct checking *checking, enum history_check_id id,
                          const struct place *places, size_t count)
 {
     const struct place **queued = calloc(count + 1, sizeof *queued);
     const struct place **asked = calloc(count + 1, sizeof *asked);
-    const struct place *latest = NULL; /* of those who were there before */
+    const struct place *latest[2] = {NULL, NULL}; /* of those who were there before; of writers */
     bool is_done = queued && asked;
     size_t done = 0;
 
@@ -71,27 +81,48 @@ static bool check_places(struct checking *checking, enum history_check_id id,
     }
     for (size_t i = 0; is_done && i < count; i++) {
         if (i > 0 && asked[i]->key != asked[i - 1]->key) {
-            latest = NULL;
+            latest[0] = latest[1] = NULL;
             done = i;
         }
         for (; done < count && queued[done]->key == asked[i]->key &&
                queued[done]->queued_ns < asked[i]->asked_ns;
              done++) {
-            if (!latest || queued[done]->number > latest->number) latest = queued[done];
+            latest[0] = later_of(latest[0], queued[done]);
+            if (!queued[done]->is_read) latest[1] = later_of(latest[1], queued[done]);
         }
-        check_place(checking, id, asked[i], latest);
+        check_place(checking, id, asked[i], latest[asked[i]->is_read]);
     }
     free(queued);
     free(asked);
     return is_done;
 }
 
-bool history_check_fences(struct checking *checking)
+static size_t list_counters(const struct seen *seen, struct place *out)
 {
-    struct place *places = calloc(checking->hold_count + 1, sizeof *places);
     size_t count = 0;
 
-    for (size_t i = 0; places && i < checking->hold_count; i++) {
+    for (size_t i = 0; i < seen->sighting_count; i++) {
+        const struct history_line *line = seen->sightings[i];
+
+        if (line->fence == 0) continue;
+        out[count++] = (struct place){.key = line->key,
+                                      .asked_ns = history_seen_until(seen, line),
+                                      .queued_ns = history_seen_from(seen, line),
+                                      .number = (int64_t)line->fence,
+                                      .line = line->number,
+                                      .is_look = true};
+    }
+    return count;
+}
+
+bool history_check_fences(struct checking *checking)
+{
+    struct place *places = calloc(checking->history->count + 1, sizeof *places);
+    struct seen seen = {0};
+    bool is_done = history_make_seen(checking->history, &seen) && places;
+    size_t count = is_done ? list_counters(&seen, places) : 0;
+
+    for (size_t i = 0; is_done && i < checking->hold_count; i++) {
         const struct hold *hold = &checking->holds[i];
 
         if (hold->fence == 0 || !hold->is_granted) continue;
@@ -101,7 +132,8 @@ bool history_check_fences(struct checking *checking)
                                          .number = (int64_t)hold->fence,
                                          .line = hold->acquire->number};
     }
-    bool is_done = places && check_places(checking, CHECK_FENCE, places, count);
+    is_done = is_done && check_places(checking, CHECK_FENCE, places, count);
+    history_free_seen(&seen);
     free(places);
     return is_done;
 }
@@ -120,11 +152,12 @@ static int by_key_and_token(const void *left, const void *right)
 
 /*
  * Places with their grants. Who was queued twice counts from the last time, and who was never served
- * not at all: it gave up or died. Returns how many are left, by key and token.
+ * not at all: it gave up or died; nor whose place was forgotten. Returns how many are left, by key and token.
  */
-static size_t match_places(struct place *places, size_t count)
+static size_t match_places(const struct checking *checking, struct place *places, size_t count)
 {
     size_t kept = 0;
+    int64_t emptied_ns = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct place *before = kept > 0 ? &places[kept - 1] : NULL;
@@ -141,7 +174,9 @@ static size_t match_places(struct place *places, size_t count)
     count = kept;
     kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (places[i].is_queued && places[i].number != INT64_MAX) places[kept++] = places[i];
+        if (!places[i].is_queued || places[i].number == INT64_MAX) continue;
+        if (!history_was_emptied(checking, places[i].asked_ns, places[i].number, &emptied_ns))
+            places[kept++] = places[i];
     }
     return kept;
 }
@@ -157,7 +192,11 @@ static size_t list_places(const struct history *history, struct place *out)
         /* Told after the lease, by one that slept in between: when it was served nobody knows. */
         bool is_first_grant = is_grant && (line->ends_ns == 0 || line->at_ns < line->ends_ns);
 
-        if (!line->key || !line->token || !history_is_kind(line, "fair")) continue;
+        bool is_read = history_is_kind(line, "read");
+        bool has_places =
+            is_read || history_is_kind(line, "write") || history_is_kind(line, "fair");
+
+        if (!line->key || !line->token || !has_places) continue;
         if (!is_queued && !is_first_grant) continue;
         out[count++] = (struct place){.key = line->key,
                                       .token = line->token,
@@ -165,7 +204,8 @@ static size_t list_places(const struct history *history, struct place *out)
                                       .queued_ns = line->at_ns,
                                       .number = INT64_MAX,
                                       .line = line->number,
-                                      .is_queued = is_queued};
+                                      .is_queued = is_queued,
+                                      .is_read = is_read};
     }
     return count;
 }
@@ -176,7 +216,7 @@ bool history_check_fairness(struct checking *checking)
     size_t count = places ? list_places(checking->history, places) : 0;
 
     if (count > 0) qsort(places, count, sizeof *places, by_key_and_token);
-    if (count > 0) count = match_places(places, count);
+    if (count > 0) count = match_places(checking, places, count);
     bool is_done = places && check_places(checking, CHECK_FAIRNESS, places, count);
     free(places);
     return is_done;
@@ -201,7 +241,24 @@ static size_t first_of_key(const struct checking *checking, const char *key)
     return low;
 }
 
-/* Spans of a key in which nobody can have held it, at least stuck_ms long; by time. */
+static int64_t calm_ns(const struct checking *checking)
+{
+    const struct history_check_options *options = checking->options;
+
+    return (options->calm_ms ? options->calm_ms : options->stuck_ms) * 1000000;
+}
+
+/* The least that a wait for a free lock must have lasted to be one in vain, if it ended at `to_ns`. */
+static int64_t patience_ns(const struct checking *checking, int64_t to_ns)
+{
+    bool is_calm = true;
+
+    for (size_t i = 0; i < checking->trouble_count && is_calm; i++)
+        is_calm = checking->troubles[i].from_ns > to_ns;
+    return is_calm ? calm_ns(checking) : checking->options->stuck_ms * 1000000;
+}
+
+/* Spans of a key in which nobody can have held it, at least calm_ms long; by time. */
 struct gaps {
     struct {
         int64_t from_ns, to_ns;
@@ -209,17 +266,18 @@ struct gaps {
     size_t count;
 };
 
-static int by_possible_begin(const void *left, const void *right)
+/* A long wait was granted in its end, unless the answer was what took long. */
+static int by_grant(const void *left, const void *right)
 {
     const struct hold *const *a = left;
     const struct hold *const *b = right;
 
-    return ((*a)->may_begin > (*b)->may_begin) - ((*a)->may_begin < (*b)->may_begin);
+    return ((*a)->granted_ns > (*b)->granted_ns) - ((*a)->granted_ns < (*b)->granted_ns);
 }
 
 static bool find_gaps(const struct checking *checking, const char *key, struct gaps *out)
 {
-    int64_t stuck_ns = checking->options->stuck_ms * 1000000;
+    int64_t stuck_ns = calm_ns(checking);
     size_t first = first_of_key(checking, key);
     size_t count = 0;
     int64_t free_since = 0;
@@ -234,9 +292,9 @@ static bool find_gaps(const struct checking *checking, const char *key, struct g
     }
     for (size_t i = 0; i < count; i++)
         holds[i] = &checking->holds[first + i];
-    qsort(holds, count, sizeof *holds, by_possible_begin);
+    qsort(holds, count, sizeof *holds, by_grant);
     for (size_t i = 0; i <= count; i++) {
-        int64_t to_ns = i < count ? holds[i]->begins_ns : INT64_MAX;
+        int64_t to_ns = i < count ? holds[i]->granted_ns : INT64_MAX;
 
         if (to_ns - free_since >= stuck_ns) {
             out->list[out->count].from_ns = free_since;
@@ -248,10 +306,11 @@ static bool find_gaps(const struct checking *checking, const char *key, struct g
     return true;
 }
 
+/* One who was never told may have held it nevertheless: then it was seen there. */
 static void look_for_gap(struct checking *checking, const struct gaps *gaps,
-                         const struct history_line *line)
+                         const struct seen *seen, const struct history_line *line)
 {
-    int64_t stuck_ns = checking->options->stuck_ms * 1000000;
+    int64_t stuck_ns = calm_ns(checking);
     int64_t begun_ns = line->at_ns - line->took_ns;
     size_t low = 0;
     size_t high = gaps->count;
@@ -268,7 +327,10 @@ static void look_for_gap(struct checking *checking, const struct gaps *gaps,
         int64_t from = gaps->list[low].from_ns > begun_ns ? gaps->list[low].from_ns : begun_ns;
         int64_t to = gaps->list[low].to_ns < line->at_ns ? gaps->list[low].to_ns : line->at_ns;
 
-        if (to - from < stuck_ns || history_was_troubled(checking, line->pid, from, to)) continue;
+        int64_t patience = patience_ns(checking, to);
+        from = history_last_named(seen, line->key, from, to - patience / 4);
+        if (to - from < patience) continue;
+        if (history_was_troubled(checking, line->pid, from, to)) continue;
         history_finding(checking, CHECK_LIVENESS, line->number,
                         "%s: waited for %.0f ms while nobody held it", line->key,
                         (double)(to - from) / 1e6);
@@ -294,7 +356,7 @@ static bool has_waited(const struct checking *checking, const struct history_lin
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (history_is_kind(line, others[i])) return false;
     }
-    return line->took_ns >= checking->options->stuck_ms * 1000000;
+    return line->took_ns >= calm_ns(checking);
 }
 
 void history_check_liveness(struct checking *checking)
@@ -302,9 +364,11 @@ void history_check_liveness(struct checking *checking)
     const struct history *history = checking->history;
     const struct history_line **waits = calloc(history->count + 1, sizeof *waits);
     struct gaps gaps = {0};
+    struct seen seen = {0};
     size_t count = 0;
 
-    for (size_t i = 0; waits && i < history->count; i++) {
+    bool is_done = history_make_seen(history, &seen);
+    for (size_t i = 0; waits && is_done && i < history->count; i++) {
         if (has_waited(checking, &history->lines[i])) waits[count++] = &history->lines[i];
     }
     if (count > 0) qsort(waits, count, sizeof *waits, lines_by_key);
@@ -314,8 +378,9 @@ void history_check_liveness(struct checking *checking)
             free(gaps.list);
             if (!find_gaps(checking, waits[i]->key, &gaps)) break;
         }
-        look_for_gap(checking, &gaps, waits[i]);
+        look_for_gap(checking, &gaps, &seen, waits[i]);
     }
+    history_free_seen(&seen);
     free(gaps.list);
     free(waits);
 }

@@ -9,7 +9,7 @@ _lockctl_flags()
 # The kinds of a help, each with the colon that a name follows.
 _lockctl_kinds()
 {
-    sed -n '/^Kinds:/,/^$/s/^  \([a-z]\{1,\}\) .*/\1:/p'
+    sed -n '/^Kinds:/,/^$/s/^  \([a-z-]\{1,\}\) .*/\1:/p'
 }
 
 # The first words of the usages.
@@ -31,7 +31,7 @@ _lockctl()
 
     # What stands behind "--" is a command of its own.
     for ((i = 2; i < COMP_CWORD; i++)); do
-        [[ ${COMP_WORDS[i]} == -- && $command == run ]] || continue
+        [[ ${COMP_WORDS[i]} == -- && $command == @(run|lead) ]] || continue
         if declare -F _command_offset >/dev/null; then
             _command_offset $((i + 1))
         elif ((COMP_CWORD == i + 1)); then

@@ -10,10 +10,14 @@
  *   BELIEF                         never two clients that believe they hold it
  *   STOCK                          never more sold than there was
  *   GOAL                           (must fail) nothing is ever sold
+ * What one exchange of the lab is says its letter: of a trail that is a schedule of the guard (run).
  */
 #define CLIENTS 3
+#ifndef ROUNDS
 #define ROUNDS 2
+#endif
 #define UNITS 1
+#define EXCHANGE printf("|%c\n", 65 + id)
 
 #define MOST 4 /* clients, at most */
 #define COUNT(list) (list[0] + list[1] + list[2] + list[3])
@@ -35,6 +39,7 @@ inline acquire()
         key = MINE;
         leased[id] = true;
         believes[id] = true;
+        EXCHANGE;
 #ifdef LEASE
         assert(COUNT(leased) == 1);
 #endif
@@ -48,8 +53,8 @@ inline buy()
 {
     skip;
 #ifdef PLAIN
-    left = stock;
-    if :: left > 0 -> stock = left - 1; sold++ :: else fi
+    atomic { left = stock; EXCHANGE };
+    atomic { if :: left > 0 -> stock = left - 1; sold++; EXCHANGE :: else fi };
 #endif
 #ifdef CHECKED
     atomic { if :: key == MINE && stock > 0 -> stock--; sold++ :: else fi }
@@ -66,14 +71,14 @@ inline release()
 {
     believes[id] = false;
 #ifdef DEL
-    atomic { key = 0; leased[id] = false }
+    atomic { key = 0; leased[id] = false; EXCHANGE }
 #endif
 #ifdef GET_DEL
-    seen = key;
-    if :: seen == MINE -> atomic { key = 0; leased[id] = false } :: else fi
+    atomic { seen = key; EXCHANGE };
+    if :: seen == MINE -> atomic { key = 0; leased[id] = false; EXCHANGE } :: else fi
 #endif
 #ifdef COMPARE_DELETE
-    atomic { if :: key == MINE -> key = 0; leased[id] = false :: else fi }
+    atomic { if :: key == MINE -> key = 0; leased[id] = false :: else fi; EXCHANGE }
 #endif
 }
 
@@ -95,6 +100,6 @@ active proctype time()
 end:
     do
     :: id = (id + 1) % CLIENTS
-    :: atomic { leased[id] -> leased[id] = false; if :: key == MINE -> key = 0 :: else fi }
+    :: atomic { leased[id] -> leased[id] = false; if :: key == MINE -> key = 0; printf("|t\n") :: else fi }
     od
 }

@@ -1,10 +1,10 @@
-# Turn text files (Lua; the API's description; the guards) into one C table of { name, source, sha1 }.
+# Turn text files (Lua; SQL; the API's description; the guards) into one C table of { name, source, sha1 }.
 #   awk -v table=NAME -f embed.awk DIGESTS FILE.lua...
 # DIGESTS is what `sha1sum FILE.lua...` printed. A script's name is its file name without ".lua".
 # The text is kept byte for byte (script_test.c recomputes each digest), so every file must end in
 # a newline. In a replacement string "&&" doubles a backslash in mawk and gawk alike.
 
-function name_of(path) { sub(/.*\//, "", path); sub(/\.lua$/, "", path); return path }
+function name_of(path) { sub(/.*\//, "", path); sub(/\.(lua|sql)$/, "", path); return path }
 function close_entry() { if (entry != "") printf "         ,\n     .sha1 = \"%s\"},\n", digest[entry] }
 
 BEGIN {

@@ -6,6 +6,7 @@ local left = tonumber(redis.call('GET', KEYS[1]) or 0)
 if not left or left % 1 ~= 0 then return redis.error_reply('ERR not a count') end
 if tonumber(step) >= tonumber(ARGV[2]) then return {1, left} end
 left = left - ARGV[1]
+redis.call('DEL', KEYS[2]) -- first what only frees: then a server that is out of memory takes the rest
 if left >= 0 then redis.call('SET', KEYS[2], ARGV[2] .. ' 0', 'PX', ARGV[3]) end
 if left > 0 then
   redis.call('DECRBY', KEYS[1], ARGV[1])

@@ -9,9 +9,9 @@ local number = redis.call('GET', hold .. 1)
 if not before or not number then return 0 end
 local holds = tonumber(ARGV[3] or before)
 local function prolong(key)
-  if redis.call('PTTL', key) < tonumber(ARGV[2]) then redis.call('PEXPIRE', key, ARGV[2]) end
+  redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), ARGV[2]))
 end
-prolong(KEYS[1]) -- first, so that no hold ends before it
+prolong(KEYS[1]) -- first, so that no hold ends before it, and a server without memory takes the rest
 for i = holds + 1, tonumber(before) do redis.call('DEL', hold .. i) end
 for i = 1, holds do
   if ARGV[3] then redis.call('SET', hold .. i, number, 'NX', 'PX', ARGV[2]) end

@@ -1,38 +1,30 @@
 -- All holds of a reader end. A write hold of its owner keeps the lock as it is; readers whose hold
 -- keys live keep it for as long as they have left; else it is deleted and one waiter per process
--- woken. Readers without a living hold key are none, and their fields go. The others are looked at
--- only when the lock would have ended with this hold: else another one's lasts as long as the lock.
--- KEYS: 1 lock, 2 start of the hold keys' names, 3 channel.
+-- woken, besides who is next. Readers without a living hold key are none, and their fields go. The
+-- others are looked at only when the lock would have ended about with this hold: else another one's lasts
+-- as long as the lock, which Redisson's readers prolong by what PTTL said a moment before. Behind
+-- rw_queue.lua.
 -- ARGV: 1 owner, 2 number of the owner's acquire.
 -- Returns 1 released, 0 not the owner's, or only until its lease ended.
-local function hold(owner, i) return KEYS[2] .. owner .. ':rwlock_timeout:' .. i end
-local count = redis.call('HGET', KEYS[1], ARGV[1])
-local number = redis.call('GET', hold(ARGV[1], 1))
+local first = KEYS[2] .. ARGV[1] .. ':rwlock_timeout:'
+local count = redis.call('HGET', lock, ARGV[1])
+local number = redis.call('GET', first .. 1)
 if not count or (number and number ~= ARGV[2]) then return 0 end
 local is_last = false
 for i = 1, tonumber(count) do
-  local key = hold(ARGV[1], i)
-  is_last = is_last or redis.call('PTTL', key) >= redis.call('PTTL', KEYS[1])
-  redis.call('DEL', key)
+  is_last = is_last or redis.call('PTTL', first .. i) + 100 >= redis.call('PTTL', lock)
+  redis.call('DEL', first .. i)
 end
-redis.call('HDEL', KEYS[1], ARGV[1])
-is_last = is_last or redis.call('HLEN', KEYS[1]) == 1
-if is_last and redis.call('HGET', KEYS[1], 'mode') == 'read' then
-  local left_ms = 0
-  local fields = redis.call('HGETALL', KEYS[1])
-  for f = 1, #fields, 2 do
-    local own_ms = 0
-    for i = 1, tonumber(fields[f + 1]) or 0 do
-      own_ms = math.max(own_ms, redis.call('PTTL', hold(fields[f], i)))
-    end
-    left_ms = math.max(left_ms, own_ms)
-    if own_ms == 0 and fields[f] ~= 'mode' then redis.call('HDEL', KEYS[1], fields[f]) end
-  end
+redis.call('HDEL', lock, ARGV[1])
+is_last = is_last or redis.call('HLEN', lock) == 1
+if is_last and redis.call('HGET', lock, 'mode') == 'read' then
+  local left_ms = sweep_readers('')
   if left_ms > 0 then
-    redis.call('PEXPIRE', KEYS[1], left_ms)
+    redis.call('PEXPIRE', lock, left_ms)
   else
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', lock)
     redis.pcall('PUBLISH', KEYS[3], '0') -- a hint: refused, it is free all the same
   end
 end
+tell_next()
 return number and 1 or 0

@@ -351,6 +351,19 @@ static void lpos(struct call *call)
     sim_text_nil(call->out);
 }
 
+/* BEFORE, the only way in which it is used. */
+static void linsert(struct call *call)
+{
+    size_t i = 0;
+
+    while (call->key && i < call->key->count &&
+           !sim_word_equals(sim_word_of(&call->key->items[i].value), call->words[3]))
+        i++;
+    bool is_there = call->key && i < call->key->count;
+    if (is_there) sim_text_set(&sim_item_insert(call->key, i)->value, call->words[4]);
+    sim_text_integer(call->out, is_there ? (long long)call->key->count : (call->key ? -1 : 0));
+}
+
 /* The places of LRANGE and ZRANGE; false: there are none. */
 static bool range(const struct call *call, size_t *out_first, size_t *out_last)
 {
@@ -535,12 +548,14 @@ static void zrangebyscore(struct call *call)
 {
     size_t first = 0, count = 0;
 
+    bool has_scores = call->count > 4;
+
     if (!between(call, &first, &count)) return;
     if (call->count > 7 && count > (size_t)integer(call, 7)) count = (size_t)integer(call, 7);
-    sim_text_array(call->out, 2 * count);
+    sim_text_array(call->out, has_scores ? 2 * count : count);
     for (size_t i = first; i < first + count; i++) {
         sim_text_bulk(call->out, sim_word_of(&call->key->items[i].name));
-        print_score(call->out, call->key->items[i].score);
+        if (has_scores) print_score(call->out, call->key->items[i].score);
     }
 }
 
@@ -575,13 +590,16 @@ static void ping(struct call *call)
 
 static void info(struct call *call)
 {
-    sim_text_bulk(call->out,
-                  SIM_WORD("# Server\r\nredis_version:7.0.15\r\n"
-                           "run_id:0000000000000000000000000000000000000051\r\nrole:master\r\n"));
+    char text[160];
+    int len = snprintf(text, sizeof text,
+                       "# Server\r\nredis_version:7.0.15\r\nrun_id:%040d\r\nrole:master\r\n",
+                       51 + sim_keys_used());
+
+    sim_text_bulk(call->out, (struct sim_word){text, (size_t)len});
 }
 
 /* COMMAND INFO: of none that lockkit asks for (DELIFEQ, DELEX) this one has heard. */
-static void command(struct call *call)
+static void command_info(struct call *call)
 {
     sim_text_array(call->out, call->count - 2);
     for (size_t i = 2; i < call->count; i++)
@@ -602,49 +620,95 @@ static const struct command {
     enum sim_type type; /* of the key that it is for; NONE: of any, or it has none */
     bool has_key;
     void (*act)(struct call *call);
+    enum { READS, WRITES, TAKES } does; /* TAKES: memory, too */
 } commands[] = {
-    {"COMMAND", 3, SIM_NONE, false, command},
-    {"DECRBY", 3, SIM_NONE, true, incrby},
-    {"DEL", 2, SIM_NONE, false, del},
-    {"EXISTS", 2, SIM_NONE, false, exists},
-    {"GET", 2, SIM_STRING, true, get},
-    {"GETRANGE", 4, SIM_STRING, true, getrange},
-    {"HDEL", 3, SIM_HASH, true, remove_items},
-    {"HEXISTS", 3, SIM_HASH, true, hexists},
-    {"HGET", 3, SIM_HASH, true, hget},
-    {"HGETALL", 2, SIM_HASH, true, hgetall},
-    {"HLEN", 2, SIM_HASH, true, count_items},
-    {"HSCAN", 3, SIM_HASH, true, hscan},
-    {"HSET", 4, SIM_HASH, true, hset},
-    {"HSETNX", 4, SIM_HASH, true, hset},
-    {"INCR", 2, SIM_STRING, true, incr},
-    {"INCRBY", 3, SIM_NONE, true, incrby},
-    {"INFO", 1, SIM_NONE, false, info},
-    {"KEYS", 2, SIM_NONE, false, keys},
-    {"LINDEX", 3, SIM_LIST, true, lindex},
-    {"LLEN", 2, SIM_LIST, true, count_items},
-    {"LPOP", 2, SIM_LIST, true, lpop},
-    {"LPOS", 3, SIM_LIST, true, lpos},
-    {"LRANGE", 4, SIM_LIST, true, lrange},
-    {"LREM", 4, SIM_LIST, true, lrem},
-    {"PEXPIRE", 3, SIM_NONE, true, pexpire},
-    {"PING", 1, SIM_NONE, false, ping},
-    {"PTTL", 2, SIM_NONE, true, pttl},
-    {"RPUSH", 3, SIM_LIST, true, rpush},
-    {"SET", 3, SIM_NONE, true, set},
-    {"STRLEN", 2, SIM_STRING, true, string_length},
-    {"TIME", 1, SIM_NONE, false, now},
-    {"TYPE", 2, SIM_NONE, true, type},
-    {"WAIT", 3, SIM_NONE, false, zero},
-    {"ZADD", 4, SIM_NONE, true, zadd},
-    {"ZCARD", 2, SIM_ZSET, true, count_items},
-    {"ZCOUNT", 4, SIM_NONE, true, zcount},
-    {"ZRANGE", 4, SIM_ZSET, true, zrange},
-    {"ZRANGEBYSCORE", 4, SIM_NONE, true, zrangebyscore},
-    {"ZREM", 3, SIM_ZSET, true, remove_items},
-    {"ZREMRANGEBYSCORE", 4, SIM_NONE, true, zremrangebyscore},
-    {"ZSCORE", 3, SIM_ZSET, true, zscore},
+    {"COMMAND", 3, SIM_NONE, false, command_info, READS},
+    {"DECRBY", 3, SIM_NONE, true, incrby, TAKES},
+    {"DEL", 2, SIM_NONE, false, del, WRITES},
+    {"EXISTS", 2, SIM_NONE, false, exists, READS},
+    {"GET", 2, SIM_STRING, true, get, READS},
+    {"GETRANGE", 4, SIM_STRING, true, getrange, READS},
+    {"HDEL", 3, SIM_HASH, true, remove_items, WRITES},
+    {"HEXISTS", 3, SIM_HASH, true, hexists, READS},
+    {"HGET", 3, SIM_HASH, true, hget, READS},
+    {"HGETALL", 2, SIM_HASH, true, hgetall, READS},
+    {"HLEN", 2, SIM_HASH, true, count_items, READS},
+    {"HSCAN", 3, SIM_HASH, true, hscan, READS},
+    {"HSET", 4, SIM_HASH, true, hset, TAKES},
+    {"HSETNX", 4, SIM_HASH, true, hset, TAKES},
+    {"INCR", 2, SIM_STRING, true, incr, TAKES},
+    {"INCRBY", 3, SIM_NONE, true, incrby, TAKES},
+    {"INFO", 1, SIM_NONE, false, info, READS},
+    {"KEYS", 2, SIM_NONE, false, keys, READS},
+    {"LINDEX", 3, SIM_LIST, true, lindex, READS},
+    {"LINSERT", 5, SIM_LIST, true, linsert, TAKES},
+    {"LLEN", 2, SIM_LIST, true, count_items, READS},
+    {"LPOP", 2, SIM_LIST, true, lpop, WRITES},
+    {"LPOS", 3, SIM_LIST, true, lpos, READS},
+    {"LRANGE", 4, SIM_LIST, true, lrange, READS},
+    {"LREM", 4, SIM_LIST, true, lrem, WRITES},
+    {"PEXPIRE", 3, SIM_NONE, true, pexpire, WRITES},
+    {"PING", 1, SIM_NONE, false, ping, READS},
+    {"PTTL", 2, SIM_NONE, true, pttl, READS},
+    {"RPUSH", 3, SIM_LIST, true, rpush, TAKES},
+    {"SET", 3, SIM_NONE, true, set, TAKES},
+    {"STRLEN", 2, SIM_STRING, true, string_length, READS},
+    {"TIME", 1, SIM_NONE, false, now, READS},
+    {"TYPE", 2, SIM_NONE, true, type, READS},
+    {"WAIT", 3, SIM_NONE, false, zero, READS},
+    {"ZADD", 4, SIM_NONE, true, zadd, TAKES},
+    {"ZCARD", 2, SIM_ZSET, true, count_items, READS},
+    {"ZCOUNT", 4, SIM_NONE, true, zcount, READS},
+    {"ZRANGE", 4, SIM_ZSET, true, zrange, READS},
+    {"ZRANGEBYSCORE", 4, SIM_NONE, true, zrangebyscore, READS},
+    {"ZREM", 3, SIM_ZSET, true, remove_items, WRITES},
+    {"ZREMRANGEBYSCORE", 4, SIM_NONE, true, zremrangebyscore, WRITES},
+    {"ZSCORE", 3, SIM_ZSET, true, zscore, READS},
 };
+
+/* ---- what a server refuses that is not well ---------------------------------------------------------- */
+
+static struct {
+    enum sim_ailment ailments[SIM_SERVERS];
+    bool is_script, is_dirty; /* a script runs; and has written */
+} state;
+
+void sim_commands_ail(enum sim_ailment ailment)
+{
+    state.ailments[sim_keys_used()] = ailment;
+}
+
+void sim_commands_script(bool is_begun)
+{
+    state.is_script = is_begun;
+    state.is_dirty = false;
+}
+
+static bool has(enum sim_ailment ailment)
+{
+    return state.ailments[sim_keys_used()] == ailment;
+}
+
+bool sim_commands_load(struct sim_text *out)
+{
+    if (has(SIM_LOADING))
+        sim_text_print(out, "-LOADING Redis is loading the dataset in memory\r\n");
+    return has(SIM_LOADING);
+}
+
+static bool is_refused(const struct command *command, struct sim_text *out)
+{
+    bool is_exempt = state.is_script && state.is_dirty; /* it goes on to its end */
+    size_t before = out->len;
+
+    if (command->act != info && command->act != command_info) (void)sim_commands_load(out);
+    if (has(SIM_READONLY) && command->does != READS)
+        sim_text_print(out, "-READONLY You can't write against a read only replica.\r\n");
+    if (has(SIM_FULL) && command->does == TAKES && !is_exempt)
+        sim_text_print(out, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    state.is_dirty |= command->does != READS && out->len == before;
+    return out->len > before;
+}
 
 bool sim_command(const struct sim_word *words, size_t count, struct sim_text *out)
 {
@@ -659,6 +723,7 @@ bool sim_command(const struct sim_word *words, size_t count, struct sim_text *ou
                            (int)words[0].len, words[0].data);
             return true;
         }
+        if (is_refused(it, out)) return true;
         if (it->has_key) call.key = sim_key_find(words[1]);
         if (it->type == SIM_NONE || !is_wrong_type(&call, it->type)) it->act(&call);
         return true;

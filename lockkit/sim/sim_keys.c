@@ -8,15 +8,25 @@
 
 #include "sim_threads.h"
 
-static struct {
+static struct store {
     struct sim_key **keys; /* owned */
     size_t count;
     int64_t epoch_ms; /* when a run begins */
-} all;
+} stores[SIM_SERVERS], *all = stores;
+
+void sim_keys_use(int server)
+{
+    all = &stores[server];
+}
+
+int sim_keys_used(void)
+{
+    return (int)(all - stores);
+}
 
 int64_t sim_keys_now_ms(void)
 {
-    return all.epoch_ms + sim_now() / SIM_MS;
+    return all->epoch_ms + sim_now() / SIM_MS;
 }
 
 const char *sim_type_name(enum sim_type type)
@@ -115,9 +125,9 @@ void sim_key_delete(struct sim_key *key)
 {
     size_t place = 0;
 
-    while (all.keys[place] != key)
+    while (all->keys[place] != key)
         place++;
-    all.keys[place] = all.keys[--all.count];
+    all->keys[place] = all->keys[--all->count];
     for (size_t i = 0; i < key->count; i++)
         item_done(&key->items[i]);
     free(key->items);
@@ -127,8 +137,8 @@ void sim_key_delete(struct sim_key *key)
 
 struct sim_key *sim_key_find(struct sim_word name)
 {
-    for (size_t i = 0; i < all.count; i++) {
-        struct sim_key *key = all.keys[i];
+    for (size_t i = 0; i < all->count; i++) {
+        struct sim_key *key = all->keys[i];
 
         if (!sim_word_equals(sim_word_of(&key->name), name)) continue;
         if (key->ends_ms > sim_keys_now_ms()) return key;
@@ -140,11 +150,11 @@ struct sim_key *sim_key_find(struct sim_word name)
 
 struct sim_key *sim_key_at(size_t index)
 {
-    for (size_t i = 0; i < all.count;) {
-        if (all.keys[i]->ends_ms <= sim_keys_now_ms()) {
-            sim_key_delete(all.keys[i]);
+    for (size_t i = 0; i < all->count;) {
+        if (all->keys[i]->ends_ms <= sim_keys_now_ms()) {
+            sim_key_delete(all->keys[i]);
         } else if (index-- == 0) {
-            return all.keys[i];
+            return all->keys[i];
         } else {
             i++;
         }
@@ -158,18 +168,23 @@ struct sim_key *sim_key_make(struct sim_word name, enum sim_type type)
 
     if (key) return key;
     key = calloc(1, sizeof *key);
-    all.keys = realloc(all.keys, (all.count + 1) * sizeof(struct sim_key *));
-    if (!key || !all.keys) abort();
-    all.keys[all.count++] = key;
+    all->keys = realloc(all->keys, (all->count + 1) * sizeof(struct sim_key *));
+    if (!key || !all->keys) abort();
+    all->keys[all->count++] = key;
     key->type = type;
     key->ends_ms = INT64_MAX;
     sim_text_add(&key->name, name.data, name.len);
     return key;
 }
 
+void sim_keys_jump(int64_t ms)
+{
+    all->epoch_ms += ms;
+}
+
 void sim_keys_begin(int64_t epoch_ms)
 {
-    while (all.count > 0)
-        sim_key_delete(all.keys[0]);
-    all.epoch_ms = epoch_ms;
+    while (all->count > 0)
+        sim_key_delete(all->keys[0]);
+    all->epoch_ms = epoch_ms;
 }

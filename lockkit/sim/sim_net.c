@@ -19,6 +19,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "sim_keys.h"
 #include "sim_threads.h"
 
 enum {
@@ -48,6 +49,7 @@ struct sim_socket {
     enum socket_state state;
     int pid;
     int fd;
+    int server;
     struct way to_server, to_client;
     char *heard; /* owned; arrived and not read */
     size_t heard_len;
@@ -69,7 +71,7 @@ static struct {
     struct sim_socket *first, *last; /* owned */
     enum torture_link_state links[SIM_PROCESSES_MAX];
     char pollers[SIM_PROCESSES_MAX]; /* what the polling threads of a process sleep at */
-    bool is_paused;
+    bool is_paused[SIM_SERVERS], is_down[SIM_SERVERS];
 } net;
 
 static int place_of(int pid)
@@ -109,11 +111,16 @@ static enum torture_link_state link_of(const struct sim_socket *socket)
     return net.links[place_of(socket->pid)];
 }
 
+static bool is_paused(const struct sim_socket *socket)
+{
+    return net.is_paused[socket->server];
+}
+
 static void deliver_to_server(void *arg)
 {
     struct sim_socket *socket = arg;
 
-    if (!socket->to_server.first || net.is_paused || link_of(socket) == LINK_HELD) return;
+    if (!socket->to_server.first || is_paused(socket) || link_of(socket) == LINK_HELD) return;
     struct packet *packet = take(&socket->to_server);
     if (socket->peer) net.server.hear(socket->peer, packet->bytes, packet->len);
     free(packet);
@@ -170,7 +177,7 @@ static void deliver_held(int pid)
 {
     for (struct sim_socket *socket = net.first; socket; socket = socket->next) {
         if (pid && socket->pid != pid) continue;
-        while (socket->to_server.first && !net.is_paused && link_of(socket) != LINK_HELD)
+        while (socket->to_server.first && !is_paused(socket) && link_of(socket) != LINK_HELD)
             deliver_to_server(socket);
         while (socket->to_client.first && link_of(socket) != LINK_HELD)
             deliver_to_client(socket);
@@ -184,7 +191,7 @@ static void tell_end(void *arg)
 {
     struct sim_socket *socket = arg;
 
-    if (net.is_paused || link_of(socket) == LINK_HELD) {
+    if (is_paused(socket) || link_of(socket) == LINK_HELD) {
         sim_at(sim_now() + SIM_MS, tell_end, socket);
         return;
     }
@@ -239,10 +246,34 @@ void sim_net_link(int pid, enum torture_link_state state)
     if (before == LINK_HELD) deliver_held(pid);
 }
 
-void sim_net_pause_server(bool is_paused)
+int sim_net_server(const struct sim_socket *socket)
 {
-    net.is_paused = is_paused;
+    return socket->server;
+}
+
+void sim_net_pause_server(int server, bool is_paused)
+{
+    net.is_paused[server] = is_paused;
     if (!is_paused) deliver_held(0);
+}
+
+void sim_net_end_server(int server)
+{
+    net.is_down[server] = true;
+    net.is_paused[server] = false;
+    for (struct sim_socket *socket = net.first; socket; socket = socket->next) {
+        if (socket->server == server) sim_net_hang_up(socket);
+    }
+}
+
+void sim_net_start_server(int server)
+{
+    net.is_down[server] = false;
+}
+
+bool sim_net_is_down(int server)
+{
+    return net.is_down[server];
 }
 
 void sim_net_end(int pid)
@@ -303,18 +334,20 @@ static void connected(void *arg)
         sim_at(sim_now() + SIM_MS, connected, socket);
         return;
     }
-    socket->state = link_of(socket) == LINK_CLOSED ? REFUSED : STANDS;
+    socket->state =
+        net.is_down[socket->server] || link_of(socket) == LINK_CLOSED ? REFUSED : STANDS;
     if (socket->state == STANDS) socket->peer = net.server.accept(socket);
     wake_pollers(socket->pid);
 }
 
-static redisContext *connect_one(void)
+static redisContext *connect_to(int server)
 {
     struct sim_socket *socket = calloc(1, sizeof *socket);
     int fd = new_end((struct end){.kind = SOCKET, .socket = socket});
 
     socket->pid = sim_process_self();
     socket->fd = fd;
+    socket->server = server;
     if (net.last && net.first)
         net.last->next = socket;
     else
@@ -378,8 +411,8 @@ static int poll_until(struct pollfd *fds, nfds_t count, int64_t until_ns)
 
 SIM_CALL(redisContext *, redisConnectNonBlock, const char *host, int port)
 {
-    (void)host, (void)port;
-    return connect_one();
+    (void)host;
+    return connect_to(port - SIM_PORT);
 }
 
 SIM_CALL(void, redisFree, redisContext *context)

@@ -1,5 +1,5 @@
 /*
- * Simulated descriptors: eventfds, and sockets to the one simulated server. Bytes take their time, keep
+ * Simulated descriptors: eventfds, and sockets to simulated servers. Bytes take their time, keep
  * their order, and may be held up or lost, a process' all together.
  */
 #ifndef LK_SIM_NET_H
@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #include "torture/torture_links.h"
+
+enum { SIM_PORT = 6379 }; /* of the first server; the others' follow */
 
 struct sim_socket;
 struct sim_peer;
@@ -26,9 +28,13 @@ void sim_net_link(int pid, enum torture_link_state state);
 /* A process has ended: so have its sockets. */
 void sim_net_end(int pid);
 /* The server's process stands still: what arrives waits. */
-void sim_net_pause_server(bool is_paused);
+void sim_net_pause_server(int server, bool is_paused);
+/* It ends with its connections, and is there again. */
+void sim_net_end_server(int server);
+void sim_net_start_server(int server);
+bool sim_net_is_down(int server);
 
-/* ---- for the server ------------------------------------------------------------------------------- */
+/* ---- for the servers ------------------------------------------------------------------------------- */
 
 /* Bytes on their way to the other end. Copied. */
 void sim_net_answer(struct sim_socket *socket, const char *bytes, size_t len);
@@ -37,5 +43,6 @@ void sim_net_hang_up(struct sim_socket *socket);
 /* Every socket that stands, in the order they were made; NULL past the last. */
 struct sim_socket *sim_net_each(struct sim_socket *before);
 struct sim_peer *sim_net_peer(const struct sim_socket *socket);
+int sim_net_server(const struct sim_socket *socket);
 
 #endif

@@ -10,12 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim_commands.h"
+#include "sim_keys.h"
 #include "sim_net.h"
+#include "sim_redlock.h"
 #include "sim_server.h"
 #include "sim_threads.h"
 #include "test/support/lk_support.h"
 #include "torture/torture_faults.h"
 #include "torture/torture_hand.h"
+#include "torture/torture_observer.h"
 #include "torture/torture_worker.h"
 
 enum { STEP_MS = 5, STOP_MS = 15000, RUN_S = 120, SERVER_PID = 999 };
@@ -38,6 +42,8 @@ struct run {
 };
 
 static struct run *links_of; /* whose links are set */
+static int victim;           /* the server that has, or had, something */
+static struct lks_server simulated = {.pid = SERVER_PID};
 
 static void worker(void *arg)
 {
@@ -56,6 +62,13 @@ static void hand(void *arg)
         torture_violation(run->board, "the hand could not begin");
 }
 
+static void observer(void *arg)
+{
+    struct run *run = arg;
+
+    (void)torture_observer_main(run->plan, run->board);
+}
+
 /* As torture_crowd_step(), with processes of this world. */
 static void step_crowd(struct run *run)
 {
@@ -66,7 +79,7 @@ static void step_crowd(struct run *run)
 
         if (place->pid > 0 && sim_process_is_over(place->pid)) place->pid = 0;
         if (place->pid > 0 || !is_running || sim_now() < place->start_at_ns ||
-            run->order_count == SIM_PROCESSES_MAX - 2)
+            run->order_count == SIM_PROCESSES_MAX - 3)
             continue;
         struct worker_order *order = &run->orders[run->order_count++];
         *order = (struct worker_order){run, i, place->life++};
@@ -90,6 +103,7 @@ static void conduct(void *arg)
     (void)sim_process_start(hand, run);
     while (atomic_load(&board->phase) == PHASE_SET_UP)
         step(run);
+    int watching = sim_process_start(observer, run);
     torture_faults_begin(&run->faults);
     for (int64_t until_ns = sim_now() + run->plan->run_ms * SIM_MS; sim_now() < until_ns;) {
         torture_faults_step(&run->faults);
@@ -103,7 +117,7 @@ static void conduct(void *arg)
     if (!torture_crowd_is_gone(&run->crowd))
         torture_violation(board, "a worker does not end within %d ms", STOP_MS);
     atomic_store(&board->phase, PHASE_SWEEP);
-    while (atomic_load(&board->phase) == PHASE_SWEEP)
+    while (atomic_load(&board->phase) == PHASE_SWEEP || !sim_process_is_over(watching))
         lks_nap(STEP_MS);
 }
 
@@ -115,11 +129,17 @@ SIM_CALL(void, torture_links_set, struct torture_links *links, size_t link,
     if (links_of->crowd.places[link].pid > 0) sim_net_link(links_of->crowd.places[link].pid, state);
 }
 
+static void choose_victim(void)
+{
+    victim = links_of->plan->kind == &sim_redlock ? (int)sim_below(SIM_SERVERS) : 0;
+}
+
 /* Of workers, and of the server: SIGKILL, SIGSTOP, SIGCONT. */
 SIM_CALL(int, kill, pid_t pid, int sign)
 {
     if (pid == SERVER_PID) {
-        sim_net_pause_server(sign == SIGSTOP);
+        if (sign == SIGSTOP) choose_victim();
+        sim_net_pause_server(victim, sign == SIGSTOP);
     } else if (sign == SIGKILL) {
         sim_process_kill(pid);
         sim_net_end(pid);
@@ -127,6 +147,63 @@ SIM_CALL(int, kill, pid_t pid, int sign)
         sim_process_pause(pid, sign == SIGSTOP);
     }
     return 0;
+}
+
+SIM_CALL(void, lks_server_kill, struct lks_server *server)
+{
+    (void)server;
+    choose_victim();
+    sim_net_end_server(victim);
+}
+
+SIM_CALL(void, lks_server_restart, struct lks_server *server)
+{
+    (void)server;
+    sim_keys_use(victim);
+    sim_server_begin(EPOCH_MS);
+    sim_net_start_server(victim);
+}
+
+/* ---- what else a server can have ---------------------------------------------------------------------- */
+
+static void come_back(void *arg)
+{
+    (void)arg;
+    if (!sim_net_is_down(victim)) return;
+    sim_keys_use(victim);
+    sim_server_load();
+    sim_net_start_server(victim);
+}
+
+static void begin_ailment(enum torture_fault fault, int64_t span_ms)
+{
+    choose_victim();
+    sim_keys_use(victim);
+    if (fault == FAULT_CLOCK_AHEAD) sim_keys_jump(span_ms);
+    if (fault == FAULT_CLOCK_BACK) sim_keys_jump(-span_ms);
+    if (fault == FAULT_FULL) sim_commands_ail(SIM_FULL);
+    if (fault == FAULT_READONLY) sim_commands_ail(SIM_READONLY);
+    if (fault != FAULT_RESTART) return;
+    sim_net_end_server(victim);
+    sim_at(sim_now() + span_ms * SIM_MS / 2, come_back, NULL);
+}
+
+/* It may be over before it has come back. */
+static void end_ailment(void)
+{
+    come_back(NULL);
+    sim_keys_use(victim);
+    sim_commands_ail(SIM_WELL);
+}
+
+static const struct torture_ailments ailments = {begin_ailment, end_ailment};
+
+static void begin_servers(void)
+{
+    for (int i = SIM_SERVERS; i-- > 0;) {
+        sim_keys_use(i);
+        sim_server_begin(EPOCH_MS);
+    }
 }
 
 static void count(const struct run *run, struct sim_totals *totals)
@@ -160,12 +237,13 @@ enum torture_verdict sim_round_run(struct sim_round *round, struct sim_totals *t
     run.faults = (struct torture_faults){.crowd = &run.crowd,
                                          .links = (struct torture_links *)(void *)&run,
                                          .writer = &run.writer,
-                                         .server = SERVER_PID,
+                                         .server = &simulated,
+                                         .ailments = &ailments,
                                          .deck = {.seed = torture_seed(plan->seed, 0, 0)}};
     links_of = &run;
     sim_threads_begin(plan->seed);
     sim_net_begin(&(struct sim_net_server){sim_server_accept, sim_server_hear, sim_server_bye});
-    sim_server_begin(EPOCH_MS);
+    begin_servers();
     (void)sim_process_start(conduct, &run);
     if (!sim_threads_run(RUN_S * 1000LL * SIM_MS))
         torture_violation(run.board, "nobody could go on");

@@ -22,6 +22,16 @@ struct sim_peer {
     size_t channel_count;
 };
 
+/* Of those of the server in use. */
+static struct sim_socket *next_here(struct sim_socket *before)
+{
+    struct sim_socket *socket = sim_net_each(before);
+
+    while (socket && sim_net_server(socket) != sim_keys_used())
+        socket = sim_net_each(socket);
+    return socket;
+}
+
 /* ---- messages ---------------------------------------------------------------------------------------- */
 
 static size_t place_of(const struct sim_peer *peer, struct sim_word channel)
@@ -75,7 +85,7 @@ static void publish(struct sim_word channel, struct sim_word message, struct sim
     sim_text_bulk(&text, SIM_WORD("message"));
     sim_text_bulk(&text, channel);
     sim_text_bulk(&text, message);
-    for (struct sim_socket *it = sim_net_each(NULL); it; it = sim_net_each(it)) {
+    for (struct sim_socket *it = next_here(NULL); it; it = next_here(it)) {
         const struct sim_peer *peer = sim_net_peer(it);
 
         if (place_of(peer, channel) == peer->channel_count) continue;
@@ -88,7 +98,7 @@ static void publish(struct sim_word channel, struct sim_word message, struct sim
 
 static bool is_first_of(const struct sim_socket *socket, struct sim_word channel)
 {
-    for (struct sim_socket *it = sim_net_each(NULL); it != socket; it = sim_net_each(it)) {
+    for (struct sim_socket *it = next_here(NULL); it != socket; it = next_here(it)) {
         if (place_of(sim_net_peer(it), channel) < sim_net_peer(it)->channel_count) return false;
     }
     return true;
@@ -102,7 +112,7 @@ static void pubsub(const struct sim_word *words, struct sim_text *out)
     size_t listed = 0;
     long long subscribers = 0;
 
-    for (struct sim_socket *it = sim_net_each(NULL); it; it = sim_net_each(it)) {
+    for (struct sim_socket *it = next_here(NULL); it; it = next_here(it)) {
         const struct sim_peer *peer = sim_net_peer(it);
 
         for (size_t i = 0; i < peer->channel_count; i++) {
@@ -135,8 +145,10 @@ static void eval(const struct sim_word *words, size_t count, struct sim_text *ou
         if (!sim_lua_load(words[1], sha, out)) return;
         which = (struct sim_word){sha, SIM_SHA_LEN};
     }
-    if (!sim_lua_run(which, words + 2, count - 2, out))
-        sim_text_print(out, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    sim_commands_script(true);
+    bool is_known = sim_lua_run(which, words + 2, count - 2, out);
+    sim_commands_script(false);
+    if (!is_known) sim_text_print(out, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
 }
 
 static void script(const struct sim_word *words, struct sim_text *out)
@@ -151,10 +163,11 @@ static void script(const struct sim_word *words, struct sim_text *out)
     }
 }
 
+static char paused[SIM_SERVERS]; /* stand for their numbers */
+
 static void end_pause(void *arg)
 {
-    (void)arg;
-    sim_net_pause_server(false);
+    sim_net_pause_server((int)((char *)arg - paused), false);
 }
 
 /* CLIENT KILL TYPE normal|pubsub, CLIENT PAUSE ms ALL */
@@ -165,12 +178,12 @@ static void client(struct sim_peer *self, const struct sim_word *words, struct s
 
     if (sim_word_means(words[1], "PAUSE")) {
         (void)sim_word_integer(words[2], &number);
-        sim_net_pause_server(true);
-        sim_at(sim_now() + number * SIM_MS, end_pause, NULL);
+        sim_net_pause_server(sim_keys_used(), true);
+        sim_at(sim_now() + number * SIM_MS, end_pause, &paused[sim_keys_used()]);
         sim_text_print(out, "+OK\r\n");
         return;
     }
-    for (struct sim_socket *it = sim_net_each(NULL); it; it = sim_net_each(it)) {
+    for (struct sim_socket *it = next_here(NULL); it; it = next_here(it)) {
         const struct sim_peer *peer = sim_net_peer(it);
 
         if (peer == self || is_pubsub != (peer->channel_count > 0)) continue;
@@ -186,6 +199,9 @@ static void ask(struct sim_peer *peer, const struct sim_word *words, size_t coun
                 struct sim_text *out)
 {
     if (sim_command(words, count, out)) return;
+    bool waits = sim_word_means(words[0], "EVALSHA") || sim_word_means(words[0], "EVAL") ||
+                 sim_word_means(words[0], "SCRIPT");
+    if (waits && sim_commands_load(out)) return;
     if (peer && sim_word_means(words[0], "SUBSCRIBE"))
         subscribe(peer, words[1], out);
     else if (peer && sim_word_means(words[0], "UNSUBSCRIBE"))
@@ -245,6 +261,7 @@ void sim_server_hear(struct sim_peer *peer, const char *bytes, size_t len)
     size_t count = 0;
     size_t used = 0;
 
+    sim_keys_use(sim_net_server(peer->socket));
     sim_text_add(&peer->in, bytes, len);
     while (peer->in.len > 0 && (used = parse(&peer->in, words, &count)) > 0) {
         ask(peer, words, count, &out);
@@ -271,8 +288,15 @@ void sim_server_bye(struct sim_peer *peer)
     free(peer);
 }
 
+void sim_server_load(void)
+{
+    sim_lua_begin(sim_server_ask);
+    sim_commands_ail(SIM_LOADING);
+}
+
 void sim_server_begin(int64_t epoch_ms)
 {
+    sim_commands_ail(SIM_WELL);
     sim_keys_begin(epoch_ms);
     sim_lua_begin(sim_server_ask);
 }

@@ -15,6 +15,8 @@ struct sim_peer;
 
 /* An empty server, at a moment in ms since 1970. */
 void sim_server_begin(int64_t epoch_ms);
+/* The same again, with its keys; loads them until sim_commands_ail(SIM_WELL). */
+void sim_server_load(void);
 
 struct sim_peer *sim_server_accept(struct sim_socket *socket);
 void sim_server_hear(struct sim_peer *peer, const char *bytes, size_t len);

@@ -8,6 +8,7 @@
 #include "sim_threads.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -518,4 +519,10 @@ SIM_CALL(ssize_t, getrandom, void *out, size_t len, unsigned flags)
 SIM_CALL(pid_t, getpid, void)
 {
     return sim_process_self();
+}
+
+/* Those of the machine would differ from run to run: nobody spins for an answer. */
+SIM_CALL(int, lki_idle_processors, void)
+{
+    return INT_MIN;
 }

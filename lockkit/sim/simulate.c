@@ -16,11 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim_redlock.h"
 #include "sim_round.h"
 #include "torture/torture_kinds.h"
 
 enum { EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_UNABLE = 4, BATCH = 100, LANES_MAX = 64 };
-enum { RUN_MS = 600, QUIET_MS = 20, SEED_S = 20 };
+enum { RUN_MS = 600, QUIET_MS = 20, CALM_MS = 180, SPLIT_MS = 900, LOOK_MS = 12, SEED_S = 20 };
 
 static const char help[] =
     "usage: simulate [options]\n"
@@ -36,7 +37,7 @@ static const char help[] =
     "  --seconds N   so long instead, each seed once\n"
     "  --seed N      the first; a run of one seed says all [1; for seconds, by chance]\n"
     "  --kind NAME   of lock; all: one after the other, as the seed says [all]\n"
-    "  --list        the kinds (torture's)\n"
+    "  --list        the kinds (torture's, and redlock-servers)\n"
     "  --help        this text\n"
     "\n"
     "Exit status: 0 nothing found; 1 found something; 2 bad usage; 4 could not run.\n";
@@ -76,18 +77,29 @@ static size_t sound_kinds(void)
     return count;
 }
 
+/* And those of this world alone. */
+static const struct torture_kind *kind_at(size_t place)
+{
+    return place < sound_kinds() ? torture_kinds[place] : &sim_redlock;
+}
+
 static enum torture_verdict run_seed(const struct arguments *arguments, unsigned long seed,
                                      int history_fd, struct sim_totals *totals, uint64_t *out_trace)
 {
     uint32_t chance = torture_seed((uint32_t)seed, 7, 7);
-    struct sim_round round = {
-        .plan = {.kind = arguments->kind ? arguments->kind : torture_kinds[seed % sound_kinds()],
-                 .seed = (uint32_t)seed,
-                 .run_ms = RUN_MS,
-                 .quiet_ms = QUIET_MS,
-                 .processes = 2 + chance % 2,
-                 .threads = 1 + chance / 2 % 2},
-        .history_fd = history_fd};
+    const struct torture_kind *kind =
+        arguments->kind ? arguments->kind : kind_at(seed % (sound_kinds() + 1));
+    int64_t calm_ms = kind == &sim_redlock ? SPLIT_MS : CALM_MS; /* votes may be split, and again */
+    struct sim_round round = {.plan = {.kind = kind,
+                                       .seed = (uint32_t)seed,
+                                       .run_ms = RUN_MS,
+                                       .quiet_ms = chance / 4 % 4 == 0 ? RUN_MS / 2 : QUIET_MS,
+                                       .stuck_ms = calm_ms + kind->waiter_ms,
+                                       .calm_ms = calm_ms,
+                                       .look_ms = LOOK_MS,
+                                       .processes = 2 + chance % 2,
+                                       .threads = 1 + chance / 2 % 2},
+                              .history_fd = history_fd};
 
     (void)alarm(SEED_S); /* who never comes to an end ends so */
     return sim_round_run(&round, totals, out_trace);
@@ -244,6 +256,7 @@ static bool read_kind(struct arguments *out)
     for (size_t i = 0; i < torture_kind_count; i++) {
         if (strcmp(torture_kinds[i]->name, optarg) == 0) out->kind = torture_kinds[i];
     }
+    if (strcmp(sim_redlock.name, optarg) == 0) out->kind = &sim_redlock;
     if (out->kind || strcmp(optarg, "all") == 0) return true;
     (void)fprintf(stderr, "simulate: --kind: there is no \"%s\"; see --list\n", optarg);
     return false;
@@ -253,6 +266,7 @@ static void print_kinds(void)
 {
     for (size_t i = 0; i < torture_kind_count; i++)
         (void)puts(torture_kinds[i]->name);
+    (void)puts(sim_redlock.name);
 }
 
 static bool read_option(int option, struct arguments *out, bool *out_is_counted)

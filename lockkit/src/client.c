@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "base/pid.h"
 #include "base/thread.h"
+#include "call/backend.h"
 #include "call/context.h"
 #include "lease/watchdog.h"
 #include "servers/scout.h"
@@ -86,11 +87,11 @@ static lk_status check_options(const struct lk_client_options *options, struct l
     return LK_OK;
 }
 
+/* What every backend goes by. */
 static lk_status take_options(lk_client *client, const struct lk_client_options *options,
                               struct lk_error *err)
 {
     struct lk_client_options *own = &client->options;
-    const char *url = options->url ? options->url : "redis://127.0.0.1:6379";
     lk_status status = check_options(options, err);
 
     if (status != LK_OK) return status;
@@ -111,13 +112,22 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
         return LKI_FAIL(err, LK_INVALID, "sync_ms must be less than command_ms (%lld)",
                         (long long)own->command_ms);
     }
+    return LK_OK;
+}
+
+static lk_status take_url(lk_client *client, const struct lk_client_options *options,
+                          struct lk_error *err)
+{
+    const char *url = options->url ? options->url : "redis://127.0.0.1:6379";
+    int64_t spin_us = client->options.receive_spin_us;
+
     client->has_loader = options->loader != NULL;
-    status = lki_url_parse(url,
-                           (struct lki_secrets){.password = options->password,
-                                                .loader = options->loader,
-                                                .sentinel = options->sentinel_password},
-                           &client->url, err);
-    if (own->receive_spin_us > 0) lki_url_set_spin(&client->url, own->receive_spin_us * NS_PER_US);
+    lk_status status = lki_url_parse(url,
+                                     (struct lki_secrets){.password = options->password,
+                                                          .loader = options->loader,
+                                                          .sentinel = options->sentinel_password},
+                                     &client->url, err);
+    if (spin_us > 0) lki_url_set_spin(&client->url, spin_us * NS_PER_US);
     return status == LK_OK ? take_tls(client, &options->tls, err) : status;
 }
 
@@ -168,6 +178,28 @@ static void follow_topology(void *arg)
     lki_watchdog_look_again(client->watchdog);
 }
 
+lk_status lki_client_equip(lk_client *client, struct lki_line *line, struct lk_error *err)
+{
+    const struct lk_client_options *own = &client->options;
+
+    if (client->backend && !line) return LKI_FAIL(err, LK_NO_MEMORY, "a client");
+    client->watchdog =
+        lki_watchdog_new(&(struct lki_watchdog_options){.client = client,
+                                                        .topology = client->topology,
+                                                        .line = line,
+                                                        .connect_ms = own->connect_ms,
+                                                        .command_ms = own->command_ms},
+                         err);
+    client->hub = lki_hub_new(&(struct lki_hub_options){.topology = client->topology,
+                                                        .connect_ms = own->connect_ms,
+                                                        .command_ms = own->command_ms,
+                                                        .backoff_ms = own->backoff_ms,
+                                                        .on_event = own->on_event,
+                                                        .on_event_arg = own->on_event_arg},
+                              err);
+    return client->watchdog && client->hub ? LK_OK : LK_NO_MEMORY;
+}
+
 static lk_status build_parts(lk_client *client, struct lk_error *err)
 {
     const struct lk_client_options *own = &client->options;
@@ -186,21 +218,7 @@ static lk_status build_parts(lk_client *client, struct lk_error *err)
                                                         .on_change_arg = client},
                          err);
     if (!client->topology) return LK_NO_MEMORY;
-    client->hub = lki_hub_new(&(struct lki_hub_options){.topology = client->topology,
-                                                        .connect_ms = own->connect_ms,
-                                                        .command_ms = own->command_ms,
-                                                        .backoff_ms = own->backoff_ms,
-                                                        .on_event = own->on_event,
-                                                        .on_event_arg = own->on_event_arg},
-                              err);
-    if (!client->hub) return LK_NO_MEMORY;
-    client->watchdog =
-        lki_watchdog_new(&(struct lki_watchdog_options){.client = client,
-                                                        .topology = client->topology,
-                                                        .connect_ms = own->connect_ms,
-                                                        .command_ms = own->command_ms},
-                         err);
-    return client->watchdog ? LK_OK : LK_NO_MEMORY;
+    return lki_client_equip(client, NULL, err);
 }
 
 static lk_status start_threads(lk_client *client, struct lk_error *err)
@@ -208,11 +226,13 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
     const struct {
         void *(*main)(void *);
         void *arg;
-    } bodies[] = {{lki_hub_thread, client->hub},
-                  {lki_watchdog_main, client->watchdog},
+    } bodies[] = {{lki_watchdog_main, client->watchdog},
+                  {client->backend ? client->backend->hub_thread : lki_hub_thread,
+                   client->backend ? (void *)client : client->hub},
                   {lki_scout_main, client->topology}};
+    size_t count = client->backend ? 2 : 3; /* nobody scouts there */
 
-    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         client->threads[i].is_started =
             lki_thread_start(&client->threads[i].id, bodies[i].main, bodies[i].arg);
         if (!client->threads[i].is_started) return LKI_FAIL(err, LK_NO_MEMORY, "a thread");
@@ -236,11 +256,22 @@ static lk_status open_topology(lk_client *client, struct lk_error *err)
     return status == LK_UNREACHABLE && may_be_down ? LK_OK : status;
 }
 
+static lk_status open_redis(lk_client *client, const struct lk_client_options *options,
+                            struct lk_error *err)
+{
+    lk_status status = take_url(client, options, err);
+
+    if (status == LK_OK) status = build_parts(client, err);
+    if (status == LK_OK) status = open_topology(client, err);
+    return status == LK_OK ? prepare_scripts(client, err) : status;
+}
+
 /* The last one who knew it has let go. */
 static void destroy(lk_client *client)
 {
     lki_watchdog_free(client->watchdog);
     lki_hub_free(client->hub);
+    if (client->backend) client->backend->destroy(client);
     lki_topology_free(client->topology);
     for (size_t i = 0; i < LKI_SCRIPTS_MAX; i++)
         lk_script_free(client->scripts[i].script);
@@ -263,9 +294,9 @@ lk_client *lk_client_open(const struct lk_client_options *options, struct lk_err
     if (lki_random_uuid(client->uuid, err) != LK_OK) goto fail;
     if (LKI_OPTIONS_COPY(&known, options, receive_spin_us, err) != LK_OK) goto fail;
     if (take_options(client, &known, err) != LK_OK) goto fail;
-    if (build_parts(client, err) != LK_OK) goto fail;
-    if (open_topology(client, err) != LK_OK) goto fail;
-    if (prepare_scripts(client, err) != LK_OK) goto fail;
+    if (lki_backend_find(known.url, &client->backend, err) != LK_OK) goto fail;
+    if ((client->backend ? client->backend->open : open_redis)(client, &known, err) != LK_OK)
+        goto fail;
     if (start_threads(client, err) != LK_OK) goto fail;
     return client;
 
@@ -291,5 +322,6 @@ void lk_client_close(lk_client *client)
 void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out)
 {
     *out = (struct lk_pool_usage){0};
-    if (lki_context_check(client, NULL) == LK_OK) lki_topology_usage(client->topology, out);
+    if (lki_context_check(client, NULL) == LK_OK && !client->backend)
+        lki_topology_usage(client->topology, out);
 }

@@ -15,7 +15,14 @@
 #include "torture_kinds.h"
 #include "torture_round.h"
 
-enum { ROUND_LEAST_S = 5, ROUND_MOST_S = 20, QUIET_MS = 1000, KINDS_MAX = 32, EXIT_USAGE = 2 };
+enum {
+    ROUND_LEAST_S = 5,
+    ROUND_MOST_S = 20,
+    QUIET_MS = 1000,
+    STUCK_MS = 2000,
+    KINDS_MAX = 32,
+    EXIT_USAGE = 2
+};
 
 static const char help[] =
     "usage: torture [options]\n"
@@ -182,6 +189,8 @@ static enum torture_verdict run_round(const struct arguments *arguments, size_t 
                                      : torture_seed((uint32_t)arguments->seed, (uint32_t)number, 1),
                  .run_ms = seconds * 1000,
                  .quiet_ms = QUIET_MS,
+                 .stuck_ms = STUCK_MS,
+                 .look_ms = 1,
                  .processes = (unsigned)arguments->processes,
                  .threads = (unsigned)arguments->threads},
         .url = arguments->url,

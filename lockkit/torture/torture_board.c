@@ -67,6 +67,7 @@ void torture_enter(const struct torture_place *place, const struct torture_claim
             atomic_fetch_or(&place->board->owners[key % TORTURE_KEYS_MAX], 1U << place->process);
     }
     atomic_store(&entry->weight, claim->weight);
+    atomic_store(&entry->asked_ns, place->asked_ns);
     atomic_store(&entry->until_ns, until_ns);
     atomic_fetch_add(&entry->turn, 1);
 }
@@ -88,7 +89,7 @@ static bool is_about(const struct torture_entry *entry, unsigned key)
 
 /*
  * Who is there before a moment and still there, in the same turn, after it, was there at the moment;
- * and held it then, if its lease ends later.
+ * and held it then, if its lease ends later and the server has not forgotten it.
  */
 static unsigned weight_inside(const struct torture_board *board, unsigned key,
                               unsigned *out_entries)
@@ -104,11 +105,13 @@ static unsigned weight_inside(const struct torture_board *board, unsigned key,
         if (turns[i] % 2 == 1 && !is_about(&entries[i], key)) turns[i] = 0;
     }
     int64_t moment = torture_now_ns();
+    int64_t emptied = atomic_load(&board->emptied_ns);
     for (size_t i = 0; i < ENTRIES; i++) {
         unsigned own = atomic_load(&entries[i].weight);
         int64_t until = atomic_load(&entries[i].until_ns);
 
         if (turns[i] % 2 == 0 || until <= moment) continue;
+        if (atomic_load(&entries[i].asked_ns) <= emptied) continue;
         if (atomic_load(&entries[i].turn) != turns[i]) continue;
         weight += own;
         (*out_entries)++;

@@ -30,6 +30,12 @@ enum {
     X(FAULT_HOLD, "hold")                 /* its link stands still, then delivers all */           \
     X(FAULT_DEAF, "deaf")                 /* its requests arrive, the answers are lost */          \
     X(FAULT_SERVER_PAUSE, "server-pause") /* SIGSTOP of the server */                              \
+    X(FAULT_EMPTY, "server-empty")        /* its SIGKILL; it comes back empty */                   \
+    X(FAULT_RESTART, "server-restart")    /* ...or with its data, and is LOADING for a moment */   \
+    X(FAULT_CLOCK_AHEAD, "clock-ahead")   /* its clock jumps */                                    \
+    X(FAULT_CLOCK_BACK, "clock-back")                                                              \
+    X(FAULT_FULL, "server-full")          /* -OOM */                                               \
+    X(FAULT_READONLY, "server-readonly")  /* -READONLY */                                          \
     X(FAULT_CLIENT_PAUSE, "client-pause") /* CLIENT PAUSE: it answers nobody */                    \
     X(FAULT_CLIENT_KILL, "client-kill")   /* CLIENT KILL of all, or of all subscribers */          \
     X(FAULT_FLUSH, "script-flush")        /* SCRIPT FLUSH */
@@ -43,7 +49,8 @@ enum torture_fault {
 
 /* The hold of one thread, as others see it. */
 struct torture_entry {
-    atomic_uint turn; /* odd: it is inside; grows with every change */
+    atomic_uint turn;         /* odd: it is inside; grows with every change */
+    _Atomic int64_t asked_ns; /* its acquire was begun */
     _Atomic int64_t until_ns;
     atomic_uint weight;
     atomic_uint keys[TORTURE_KEYS_HELD]; /* numbers from 1; 0: none */
@@ -57,6 +64,8 @@ struct torture_board {
     atomic_uint latch_round;              /* ...and the one that is set; 0: none */
     _Atomic int64_t latch_begun_ns;       /* when the newest one was begun */
     atomic_uint latch_tickets[TORTURE_KEYS_MAX]; /* of each: count-downs that may have begun */
+    _Atomic int64_t emptied_ns;                  /* what was asked for before is not certain */
+    _Atomic int64_t full_ns;                     /* ...may be refused: -OOM */
     atomic_long acquires[LK_STATUS_COUNT];
     atomic_long releases[LK_STATUS_COUNT];
     atomic_long quiet_taken; /* acquires before the first fault */
@@ -99,6 +108,7 @@ struct torture_place {
     struct torture_board *board;
     unsigned process;
     unsigned thread;
+    int64_t asked_ns; /* the acquire of the present hold was begun */
 };
 
 struct torture_claim {

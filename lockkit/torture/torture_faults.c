@@ -6,7 +6,13 @@
 
 #include <signal.h>
 
-enum { NS_PER_MS = 1000000, GAP_LEAST_MS = 80, GAP_MOST_MS = 280 };
+enum {
+    NS_PER_MS = 1000000,
+    GAP_LEAST_MS = 80,
+    GAP_MOST_MS = 280,
+    AILMENT_LEAST_MS = 20,
+    AILMENT_MOST_MS = 150
+};
 
 static const char *const fault_names[] = {
 #define TORTURE_FAULT_NAME(value, name) [value] = (name),
@@ -103,15 +109,67 @@ static void heal_link(struct torture_faults *faults, unsigned process)
 static void pause_server(struct torture_faults *faults)
 {
     mark(faults, 0, "paused");
-    (void)kill(faults->server, SIGSTOP);
+    (void)kill(faults->server->pid, SIGSTOP);
     faults->server_resume_at_ns = after_ms(faults, 20, 600);
 }
 
 static void resume_server(struct torture_faults *faults)
 {
     faults->server_resume_at_ns = 0;
-    (void)kill(faults->server, SIGCONT);
+    (void)kill(faults->server->pid, SIGCONT);
     mark(faults, 0, "resumed");
+}
+
+static void empty_server(struct torture_faults *faults)
+{
+    mark(faults, 0, "emptied");
+    atomic_store(&faults->crowd->board->emptied_ns, torture_now_ns());
+    lks_server_kill(faults->server);
+    faults->server_restart_at_ns = after_ms(faults, 5, 300);
+}
+
+static void restart_server(struct torture_faults *faults)
+{
+    faults->server_restart_at_ns = 0;
+    atomic_store(&faults->crowd->board->emptied_ns, torture_now_ns()); /* as long as it is away */
+    lks_server_restart(faults->server);
+    mark(faults, 0, "restarted");
+}
+
+static void begin_ailment(struct torture_faults *faults, enum torture_fault fault)
+{
+    struct torture_board *board = faults->crowd->board;
+    int64_t span_ms = torture_between(&faults->deck.seed, AILMENT_LEAST_MS, AILMENT_MOST_MS);
+
+    faults->is_forgetful = fault == FAULT_CLOCK_AHEAD || fault == FAULT_CLOCK_BACK;
+    mark(faults, 0, faults->is_forgetful ? "emptied" : "paused");
+    if (faults->is_forgetful) atomic_store(&board->emptied_ns, torture_now_ns());
+    if (fault == FAULT_FULL) atomic_store(&board->full_ns, INT64_MAX);
+    faults->ailments->begin(fault, span_ms);
+    faults->server_heal_at_ns = torture_now_ns() + span_ms * NS_PER_MS;
+}
+
+static void end_ailment(struct torture_faults *faults)
+{
+    struct torture_board *board = faults->crowd->board;
+
+    faults->server_heal_at_ns = 0;
+    faults->ailments->end();
+    if (faults->is_forgetful) atomic_store(&board->emptied_ns, torture_now_ns());
+    if (atomic_load(&board->full_ns) == INT64_MAX) atomic_store(&board->full_ns, torture_now_ns());
+    mark(faults, 0, faults->is_forgetful ? "restarted" : "resumed");
+}
+
+/* True: not while another one lasts. */
+static bool is_server_troubled(const struct torture_faults *faults)
+{
+    return faults->server_resume_at_ns != 0 || faults->server_restart_at_ns != 0 ||
+           faults->server_heal_at_ns != 0;
+}
+
+static bool is_of_server(enum torture_fault fault)
+{
+    return fault >= FAULT_SERVER_PAUSE && fault <= FAULT_READONLY;
 }
 
 /* Somebody who is well, if chance finds one soon; else nobody: the number of places. */
@@ -136,9 +194,14 @@ static bool strike(struct torture_faults *faults, enum torture_fault fault)
         [FAULT_CUT] = LINK_CLOSED, [FAULT_HOLD] = LINK_HELD, [FAULT_DEAF] = LINK_DEAF};
     unsigned process = choose_worker(faults);
 
-    if (fault == FAULT_SERVER_PAUSE) {
-        if (faults->server_resume_at_ns != 0) return false;
-        pause_server(faults);
+    if (is_of_server(fault)) {
+        if (is_server_troubled(faults)) return false;
+        if (fault == FAULT_EMPTY)
+            empty_server(faults);
+        else if (fault == FAULT_SERVER_PAUSE)
+            pause_server(faults);
+        else
+            begin_ailment(faults, fault);
         return true;
     }
     if (process == faults->crowd->plan->processes) return false;
@@ -153,6 +216,24 @@ static bool strike(struct torture_faults *faults, enum torture_fault fault)
 
 /* ---- steps ---------------------------------------------------------------------------------------------- */
 
+/* Permits and latches that were set up would be gone. And fences rise through either of the two, but not through both:
+   a server that comes back empty by a clock that was set back gives numbers once more. */
+static void add_server_faults(struct torture_faults *faults)
+{
+    const struct torture_kind *kind = faults->crowd->plan->kind;
+    bool may_forget = faults->server && kind->is_leased && !kind->set_up;
+    bool has_clock = faults->ailments && torture_chance(&faults->deck.seed, 50);
+
+    if (may_forget && !has_clock) torture_deck_add(&faults->deck, FAULT_EMPTY);
+    if (!faults->ailments) return;
+    torture_deck_add(&faults->deck, FAULT_RESTART);
+    torture_deck_add(&faults->deck, FAULT_FULL);
+    torture_deck_add(&faults->deck, FAULT_READONLY);
+    if (!may_forget || !has_clock) return;
+    torture_deck_add(&faults->deck, FAULT_CLOCK_AHEAD);
+    torture_deck_add(&faults->deck, FAULT_CLOCK_BACK);
+}
+
 void torture_faults_begin(struct torture_faults *faults)
 {
     if (!faults->crowd->plan->kind->is_spared) torture_deck_add(&faults->deck, FAULT_KILL);
@@ -162,7 +243,8 @@ void torture_faults_begin(struct torture_faults *faults)
         torture_deck_add(&faults->deck, FAULT_HOLD);
         torture_deck_add(&faults->deck, FAULT_DEAF);
     }
-    if (faults->server > 0) torture_deck_add(&faults->deck, FAULT_SERVER_PAUSE);
+    if (faults->server) torture_deck_add(&faults->deck, FAULT_SERVER_PAUSE);
+    add_server_faults(faults);
     faults->next_at_ns = torture_now_ns() + faults->crowd->plan->quiet_ms * NS_PER_MS;
 }
 
@@ -175,6 +257,8 @@ static bool is_over(int64_t at_ns, int64_t now_ns)
 static void end_those_over(struct torture_faults *faults, int64_t now_ns)
 {
     if (is_over(faults->server_resume_at_ns, now_ns)) resume_server(faults);
+    if (is_over(faults->server_restart_at_ns, now_ns)) restart_server(faults);
+    if (is_over(faults->server_heal_at_ns, now_ns)) end_ailment(faults);
     for (unsigned i = 0; i < faults->crowd->plan->processes; i++) {
         if (is_over(faults->resume_at_ns[i], now_ns)) resume_worker(faults, i);
         if (is_over(faults->heal_at_ns[i], now_ns)) heal_link(faults, i);

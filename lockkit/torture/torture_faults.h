@@ -5,6 +5,7 @@
 #ifndef LK_TORTURE_FAULTS_H
 #define LK_TORTURE_FAULTS_H
 
+#include "test/support/lk_support.h"
 #include "torture_crowd.h"
 #include "torture_links.h"
 
@@ -27,16 +28,26 @@ const char *torture_fault_name(enum torture_fault fault);
 /* Of all kinds, so far. */
 long torture_fault_count(const struct torture_board *board);
 
+/* What is done to a server that is made up. */
+struct torture_ailments {
+    void (*begin)(enum torture_fault fault, int64_t span_ms);
+    void (*end)(void);
+};
+
 struct torture_faults {
     struct torture_crowd *crowd;
     struct torture_links *links; /* NULL: workers reach the server without */
     const struct history_writer *writer;
-    pid_t server; /* 0: not ours to stop */
+    struct lks_server *server;               /* NULL: not ours to stop */
+    const struct torture_ailments *ailments; /* NULL: it has none */
     struct torture_deck deck;
     int64_t next_at_ns;
     int64_t resume_at_ns[TORTURE_PROCESSES_MAX]; /* 0: not paused */
     int64_t heal_at_ns[TORTURE_PROCESSES_MAX];   /* of the link; 0: it is well */
     int64_t server_resume_at_ns;
+    int64_t server_restart_at_ns;
+    int64_t server_heal_at_ns;
+    bool is_forgetful; /* what ails it: keys end when they should not */
 };
 
 /* The first part is filled in; faults begin after a moment. */

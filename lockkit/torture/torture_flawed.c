@@ -23,6 +23,11 @@ static const struct flaw flaws[] = {
       "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1"},
      "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', "
      "KEYS[1])"},
+    {"flawed-answer", /* once in a while who has taken it is told that it is not free */
+     {"return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0",
+      "return redis.call('TIME')[2] % 8 == 0 and 0 or 1"},
+     "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', "
+     "KEYS[1])"},
 };
 
 struct flawed {
@@ -40,7 +45,9 @@ static bool make_flawed(struct torture_seat *seat, struct lk_error *err)
     (void)err;
     seat->thing = flawed;
     if (!flawed) return false;
-    flawed->flaw = &flaws[strcmp(seat->kind->name, flaws[0].kind) == 0 ? 0 : 1];
+    for (size_t i = 0; i < sizeof flaws / sizeof flaws[0]; i++) {
+        if (strcmp(seat->kind->name, flaws[i].kind) == 0) flawed->flaw = &flaws[i];
+    }
     torture_key_name(seat->plan, seat->key, flawed->key);
     return true;
 }
@@ -101,10 +108,11 @@ static lk_status acquire_flawed(struct torture_seat *seat, const struct lk_lock_
         int64_t sent_ns = torture_now_ns();
 
         answer = run(seat, flawed->flaw->take[0], options->lease_ms);
+        bool is_last = answer != 0;
         if (answer == 1 && flawed->flaw->take[1])
             answer = run(seat, flawed->flaw->take[1], options->lease_ms);
         flawed->ends_ns = sent_ns + (options->lease_ms * 99 / 100 - 2) * 1000000;
-        if (answer != 0 || torture_now_ns() > until_ns) break;
+        if (is_last || torture_now_ns() > until_ns) break;
         lks_nap(torture_between(seat->seed, 1, 10));
     }
     bool is_held = answer == 1 && torture_now_ns() < flawed->ends_ns;
@@ -140,9 +148,11 @@ static void cancel_nothing(struct torture_seat *seat)
 
 #define FLAWED(what)                                                                               \
     {                                                                                              \
-        .name = (what), .keys = TORTURE_KEYS, .limit = 1, .is_leased = true, .has_holds = true,    \
-        .is_flawed = true, .make = make_flawed, .done = flawed_done, .acquire = acquire_flawed,    \
-        .release = release_flawed, .remaining_ms = flawed_remaining_ms, .cancel = cancel_nothing   \
+        .name = (what), .keys = TORTURE_KEYS, .watched = TORTURE_KEYS, .limit = 1,                 \
+        .is_leased = true, .has_holds = true, .is_flawed = true, .make = make_flawed,              \
+        .done = flawed_done, .acquire = acquire_flawed, .release = release_flawed,                 \
+        .remaining_ms = flawed_remaining_ms, .cancel = cancel_nothing                              \
     }
 const struct torture_kind torture_flawed_release = FLAWED("flawed-release");
 const struct torture_kind torture_flawed_acquire = FLAWED("flawed-acquire");
+const struct torture_kind torture_flawed_answer = FLAWED("flawed-answer");

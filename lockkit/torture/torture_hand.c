@@ -24,6 +24,7 @@ struct hand {
     lk_client *client; /* owned */
     struct torture_deck deck;
     int64_t next_at_ns;
+    int64_t felt_ns; /* the server has answered last; 0: never */
 };
 
 /* ---- commands ----------------------------------------------------------------------------------------- */
@@ -78,14 +79,15 @@ static void strike(struct hand *hand)
         lk_reply_free(ASK(hand, "SCRIPT", "FLUSH"));
 }
 
-/* An answer that comes late is a trouble of everybody. */
+/* An answer that comes late is a trouble of everybody; also one to what the hand has done since. */
 static void feel_pulse(struct hand *hand)
 {
-    int64_t begin_ns = torture_now_ns();
+    int64_t begin_ns = hand->felt_ns ? hand->felt_ns : torture_now_ns();
 
     lks_nap(PULSE_MS);
     lk_reply_free(ASK(hand, "PING"));
-    torture_note_noise(&hand->writer, 0, begin_ns, torture_now_ns());
+    hand->felt_ns = torture_now_ns();
+    torture_note_noise(&hand->writer, 0, begin_ns, hand->felt_ns);
 }
 
 static void disturb(struct hand *hand)
@@ -184,12 +186,24 @@ static void take_once_more(struct hand *hand, unsigned key)
     torture_seat_done(&seat);
 }
 
+/* It may have come back a moment ago, and locks of several servers do not wait for it. */
+static void wait_for_server(const struct hand *hand)
+{
+    int64_t until_ns = torture_now_ns() + ONCE_MORE_MS * 1000000LL;
+    lk_reply *answer = NULL;
+
+    while (!(answer = ASK(hand, "PING")) && torture_now_ns() < until_ns)
+        lks_nap(PULSE_MS);
+    lk_reply_free(answer);
+}
+
 static void sweep(struct hand *hand)
 {
     const struct torture_plan *plan = hand->plan;
     const struct torture_kind *kind = plan->kind;
     char name[TORTURE_KEY_MAX];
 
+    wait_for_server(hand);
     for (unsigned key = 1; key <= plan->keys; key++) {
         torture_key_name(plan, key, name);
         if (kind->check) kind->check(plan, hand->client, name, hand->board);

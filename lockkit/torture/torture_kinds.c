@@ -8,10 +8,13 @@
 
 enum {
     MULTI_KEYS = 12,
+    REDLOCK_KEYS = TORTURE_PARTS_MAX * (TORTURE_KEYS + 1) - 1,
     READERS_MAX = TORTURE_PROCESSES_MAX * TORTURE_THREADS_MAX,
     WRITE_PERCENT = 25,
-    FAIR_WAITER_MS = 150, /* how long a dead waiter holds up those behind it */
+    FAIR_WAITER_MS = 150,     /* how long a dead waiter holds up those behind it */
+    PATIENT_WAITER_MS = 1200, /* twice that would be too long (stuck_ms) */
     SOFTENED_PERCENT = 30,
+    HARDENED_PERCENT = 10,
 };
 
 /* ---- locks ------------------------------------------------------------------------------------------ */
@@ -19,6 +22,11 @@ enum {
 static lk_lock *make_fair(lk_client *client, const char *key, struct lk_error *err)
 {
     return lk_fair_new(client, key, &(struct lk_fair_options){.waiter_ms = FAIR_WAITER_MS}, err);
+}
+
+static lk_lock *make_patient(lk_client *client, const char *key, struct lk_error *err)
+{
+    return lk_fair_new(client, key, &(struct lk_fair_options){.waiter_ms = PATIENT_WAITER_MS}, err);
 }
 
 /* Highest numbers last for ever, or they would begin anew. */
@@ -29,13 +37,29 @@ static bool is_fence(const char *key)
 
 /* ---- read/write ------------------------------------------------------------------------------------- */
 
-static bool make_rwlock(struct torture_seat *seat, struct lk_error *err)
+static bool make_rwlock(struct torture_seat *seat, lk_rwlock_order order, struct lk_error *err)
 {
+    struct lk_rwlock_options options = {.order = order, .waiter_ms = FAIR_WAITER_MS};
     char key[TORTURE_KEY_MAX];
 
     torture_key_name(seat->plan, seat->key, key);
-    seat->thing = lk_rwlock_new(seat->client, key, err);
+    seat->thing = lk_rwlock_new_with(seat->client, key, &options, err);
     return seat->thing != NULL;
+}
+
+static bool make_unordered(struct torture_seat *seat, struct lk_error *err)
+{
+    return make_rwlock(seat, LK_RWLOCK_UNORDERED, err);
+}
+
+static bool make_writers_first(struct torture_seat *seat, struct lk_error *err)
+{
+    return make_rwlock(seat, LK_RWLOCK_WRITERS_FIRST, err);
+}
+
+static bool make_in_order(struct torture_seat *seat, struct lk_error *err)
+{
+    return make_rwlock(seat, LK_RWLOCK_FAIR, err);
 }
 
 static void rwlock_done(struct torture_seat *seat)
@@ -57,6 +81,22 @@ static lk_lock *read_besides(struct torture_seat *seat)
 
     if (!writes || !torture_chance(seat->seed, SOFTENED_PERCENT)) return NULL;
     return lk_rwlock_read(seat->thing);
+}
+
+/* The write side, of who reads; NULL: not now. */
+static lk_lock *write_instead(struct torture_seat *seat)
+{
+    bool reads = seat->lock == lk_rwlock_read(seat->thing);
+
+    if (!reads || !torture_chance(seat->seed, HARDENED_PERCENT)) return NULL;
+    return lk_rwlock_write(seat->thing);
+}
+
+static lk_status upgrade(struct torture_seat *seat, const struct lk_lock_options *options,
+                         struct lk_error *err)
+{
+    seat->claim.weight = READERS_MAX;
+    return lk_rwlock_upgrade(seat->thing, options, err);
 }
 
 /* ---- locks made of locks ----------------------------------------------------------------------------- */
@@ -120,8 +160,14 @@ static void multi_done(struct torture_seat *seat)
 /* ---- the table ------------------------------------------------------------------------------------------ */
 
 #define LOCK(what)                                                                                 \
-    .name = (what), .keys = TORTURE_KEYS, .limit = 1, .is_leased = true, .has_holds = true
+    .name = (what), .keys = TORTURE_KEYS, .watched = TORTURE_KEYS, .limit = 1, .is_leased = true,  \
+    .has_holds = true
 #define NESTING(what) LOCK(what), .is_reentrant = true
+#define RWLOCK(what)                                                                               \
+    .name = (what), .keys = TORTURE_KEYS, .watched = TORTURE_KEYS, .limit = READERS_MAX,           \
+    .is_reentrant = true, .is_leased = true, .has_holds = true, .waiter_ms = FAIR_WAITER_MS,       \
+    .done = rwlock_done, .choose = choose_side, .soften = read_besides, .harden = write_instead,   \
+    .upgrade = upgrade
 #define KIND(...)                                                                                  \
     &(const struct torture_kind)                                                                   \
     {                                                                                              \
@@ -134,19 +180,26 @@ const struct torture_kind *const torture_kinds[] = {
     KIND(LOCK("non-reentrant"), .make_lock = lk_non_reentrant_new),
     KIND(NESTING("spin"), .make_lock = lk_spin_new),
     KIND(NESTING("fenced"), .shows = CHECK_FENCE, .stays = is_fence, .make_lock = lk_fenced_new),
-    KIND(NESTING("fair"), .shows = CHECK_FAIRNESS, .make_lock = make_fair),
-    KIND(.name = "rwlock", .keys = TORTURE_KEYS, .limit = READERS_MAX, .is_reentrant = true,
-         .is_leased = true, .has_holds = true, .make = make_rwlock, .done = rwlock_done,
-         .choose = choose_side, .soften = read_besides),
-    KIND(.name = "multi", .keys = MULTI_KEYS, .limit = 1, .is_leased = true, .has_holds = true,
-         .stays = is_fence, .make = make_multi, .done = multi_done),
-    KIND(LOCK("redlock"), .stays = is_fence, .make = make_redlock, .done = multi_done),
+    KIND(NESTING("fair"), .waiter_ms = FAIR_WAITER_MS, .shows = CHECK_FAIRNESS,
+         .make_lock = make_fair),
+    KIND(NESTING("fair-patient"), .waiter_ms = PATIENT_WAITER_MS, .shows = CHECK_FAIRNESS,
+         .make_lock = make_patient),
+    KIND(RWLOCK("rwlock"), .make = make_unordered),
+    KIND(RWLOCK("rwlock-writers"), .make = make_writers_first),
+    KIND(RWLOCK("rwlock-fair"), .shows = CHECK_FAIRNESS, .make = make_in_order),
+    KIND(.name = "multi", .keys = MULTI_KEYS, .watched = MULTI_KEYS, .limit = 1, .is_leased = true,
+         .has_holds = true, .gives_up = true, .stays = is_fence, .make = make_multi,
+         .done = multi_done),
+    KIND(.name = "redlock", .keys = TORTURE_KEYS, .watched = REDLOCK_KEYS, .limit = 1,
+         .is_leased = true, .has_holds = true, .gives_up = true, .stays = is_fence,
+         .make = make_redlock, .done = multi_done),
     &torture_semaphore,
     &torture_semaphore_spared,
     &torture_permits,
     &torture_latch,
     &torture_flawed_release,
     &torture_flawed_acquire,
+    &torture_flawed_answer,
 };
 
 const size_t torture_kind_count = sizeof torture_kinds / sizeof torture_kinds[0];

@@ -11,6 +11,7 @@
 #include "test/support/lk_support.h"
 #include "torture_faults.h"
 #include "torture_hand.h"
+#include "torture_observer.h"
 #include "torture_worker.h"
 
 enum {
@@ -30,6 +31,7 @@ struct run {
     struct torture_faults faults;
     struct history_writer writer;
     pid_t hand;
+    pid_t observer; /* 0: there is none */
     char dir[64];
     char history_path[96];
     int64_t began_ns;
@@ -126,7 +128,10 @@ static bool go_through_phases(struct run *run)
     run->began_ns = torture_now_ns();
     disturb(run);
     stop_workers(run);
-    return stay_in(run, PHASE_SWEEP, SWEEP_MS);
+    if (!stay_in(run, PHASE_SWEEP, SWEEP_MS)) return false;
+    if (run->observer > 0) (void)waitpid(run->observer, NULL, 0);
+    run->observer = 0;
+    return true;
 }
 
 /* ---- begin and end ------------------------------------------------------------------------------------- */
@@ -176,11 +181,14 @@ static bool begin(struct run *run)
     run->faults = (struct torture_faults){.crowd = &run->crowd,
                                           .links = run->links,
                                           .writer = &run->writer,
-                                          .server = run->server ? run->server->pid : 0,
+                                          .server = run->server,
                                           .deck = {.seed = torture_seed(plan->seed, 0, 0)}};
     run->hand = torture_fork();
     if (run->hand == 0) _exit(torture_hand_main(plan, run->board));
-    return run->hand > 0;
+    if (plan->kind->watched == 0) return run->hand > 0;
+    run->observer = torture_fork();
+    if (run->observer == 0) _exit(torture_observer_main(plan, run->board));
+    return run->hand > 0 && run->observer > 0;
 }
 
 static void remove_folder(const struct run *run)
@@ -202,6 +210,8 @@ static void end(struct run *run)
         if (phase_of(run) != PHASE_OVER) (void)kill(run->hand, SIGKILL);
         (void)waitpid(run->hand, NULL, 0);
     }
+    if (run->observer > 0 && kill(run->observer, SIGKILL) == 0)
+        (void)waitpid(run->observer, NULL, 0);
     torture_links_close(run->links);
     lks_server_stop(run->server);
     if (run->writer.fd >= 0) history_close(&run->writer);

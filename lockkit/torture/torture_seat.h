@@ -23,6 +23,9 @@ struct torture_plan {
     uint32_t seed;
     int64_t run_ms;
     int64_t quiet_ms; /* at the begin, without faults */
+    int64_t stuck_ms; /* as histories are judged */
+    int64_t calm_ms;
+    int64_t look_ms; /* between two looks of the observer */
     unsigned processes;
     unsigned threads;
     unsigned keys;
@@ -48,7 +51,10 @@ struct torture_seat {
 struct torture_kind {
     const char *name;
     unsigned keys;               /* that are fought for */
+    unsigned watched;            /* keys from 1 that name their holders in Redis */
     unsigned limit;              /* weights of holds side by side on one key */
+    int64_t waiter_ms;           /* so long a dead waiter holds up those behind it */
+    bool gives_up;               /* a wait ends when too few servers can be reached */
     bool is_reentrant;           /* a second acquire by the holder nests */
     bool is_leased;              /* holds end by themselves */
     bool has_holds;              /* what is taken is given back */
@@ -77,6 +83,10 @@ struct torture_kind {
     void (*cancel)(struct torture_seat *seat);
     /* A lock of the same owner that admits others and may be taken besides; NULL: not now. */
     lk_lock *(*soften)(struct torture_seat *seat);
+    /* A lock that admits nobody and may be made of the hold; NULL: not now. And that, with the claim. */
+    lk_lock *(*harden)(struct torture_seat *seat);
+    lk_status (*upgrade)(struct torture_seat *seat, const struct lk_lock_options *options,
+                         struct lk_error *err);
     /* A holder died: give back what has no lease. */
     void (*restore)(struct torture_seat *seat, unsigned weight);
 };

@@ -25,6 +25,16 @@ enum {
 
 /* ---- what must be true of an answer ---------------------------------------------------------------- */
 
+/* It was full, and this asked for more. */
+static bool is_out_of_memory(const struct torture_member *member, const char *step,
+                             lk_status status, const struct lk_error *err)
+{
+    bool is_more = strcmp(step, "renew") != 0 && !strstr(step, "release");
+
+    return status == LK_SERVER && is_more && strncmp(err->text, "OOM ", 4) == 0 &&
+           member->place.asked_ns <= atomic_load(&member->place.board->full_ns);
+}
+
 static void expect(const struct torture_member *member, const char *step, lk_status status,
                    const struct lk_error *err)
 {
@@ -32,7 +42,7 @@ static void expect(const struct torture_member *member, const char *step, lk_sta
         [LK_OK] = true,      [LK_BUSY] = true,      [LK_NOT_OWNER] = true,   [LK_LOST] = true,
         [LK_UNKNOWN] = true, [LK_CANCELLED] = true, [LK_UNREACHABLE] = true, [LK_EXHAUSTED] = true};
 
-    if (is_expected[status]) return;
+    if (is_expected[status] || is_out_of_memory(member, step, status, err)) return;
     torture_violation(member->place.board, "%s: %s: %s", step, lk_status_name(status), err->text);
 }
 
@@ -42,8 +52,23 @@ static void expect_owner(const struct torture_member *member, const char *step, 
     int64_t left_ns = member->until_ns - torture_now_ns();
 
     if ((status != LK_NOT_OWNER && status != LK_LOST) || left_ns <= 0) return;
+    if (member->place.asked_ns <= atomic_load(&member->place.board->emptied_ns)) return;
     torture_violation(member->place.board, "%s: %s, %.1f ms before the lease ends", step,
                       lk_status_name(status), (double)left_ns / 1e6);
+}
+
+/* Of whoever waits, as long as the wait lasts. */
+static void expect_patience(const struct torture_member *member, lk_status status,
+                            const struct lk_lock_options *options)
+{
+    int64_t took_ms = (torture_now_ns() - member->place.asked_ns) / NS_PER_MS;
+    bool is_broken = status == LK_UNREACHABLE || status == LK_UNKNOWN;
+
+    if (member->plan->kind->acquire || member->plan->kind->gives_up)
+        return; /* no lk_lock of one key */
+    if (!is_broken || took_ms >= options->wait_ms) return;
+    torture_violation(member->place.board, "acquire: %s after %lld of %lld ms",
+                      lk_status_name(status), (long long)took_ms, (long long)options->wait_ms);
 }
 
 /* ---- inside ------------------------------------------------------------------------------------------ */
@@ -160,6 +185,13 @@ static lk_status release(struct torture_member *member, struct torture_seat *sea
     return status;
 }
 
+static void let_cancel(struct torture_member *member, struct torture_seat *seat)
+{
+    (void)pthread_mutex_lock(&member->mutex);
+    member->waiting = seat;
+    (void)pthread_mutex_unlock(&member->mutex);
+}
+
 /* From a hold that excludes everybody to one that admits some, without a moment between. */
 static void soften(struct torture_member *member, struct torture_seat *seat, lk_lock *softer,
                    const struct lk_lock_options *options)
@@ -177,11 +209,34 @@ static void soften(struct torture_member *member, struct torture_seat *seat, lk_
     step_inside(member, seat);
 }
 
+/* From a hold that admits others to one that excludes them, and back. */
+static void harden(struct torture_member *member, const struct torture_seat *seat, lk_lock *firmer,
+                   const struct lk_lock_options *options)
+{
+    struct torture_seat firm = *seat;
+    struct lk_error err = {0};
+
+    firm.lock = firmer;
+    let_cancel(member, &firm);
+    lk_status status = seat->kind->upgrade(&firm, options, &err);
+    let_cancel(member, NULL);
+    if (status != LK_DEADLOCK) expect(member, "harden", status, &err);
+    if (status != LK_OK) return;
+    torture_leave(&member->place);
+    step_inside(member, &firm);
+    work(member, &firm, options);
+    look_again(member, &firm);
+    torture_leave(&member->place);
+    (void)release(member, &firm);
+    step_inside(member, seat);
+}
+
 static void hold(struct torture_member *member, struct torture_seat *seat,
                  const struct lk_lock_options *options)
 {
     const struct torture_kind *kind = seat->kind;
     lk_lock *softer = kind->soften ? kind->soften(seat) : NULL;
+    lk_lock *firmer = kind->harden ? kind->harden(seat) : NULL;
 
     work(member, seat, options);
     if (torture_chance(&member->seed, RENEW_PERCENT)) (void)renew_by_hand(member, seat);
@@ -189,6 +244,7 @@ static void hold(struct torture_member *member, struct torture_seat *seat,
         nest(member, seat, options);
     look_again(member, seat);
     if (softer) soften(member, seat, softer, options);
+    if (firmer) harden(member, seat, firmer, options);
 }
 
 /* ---- turns --------------------------------------------------------------------------------------------- */
@@ -213,13 +269,6 @@ static struct lk_lock_options draw_options(struct torture_member *member)
         .is_renewed = torture_chance(seed, 50) && !member->oversleeps,
         .on_lost = torture_chance(seed, 50) || member->oversleeps ? count_loss : NULL,
         .on_lost_arg = member->place.board};
-}
-
-static void let_cancel(struct torture_member *member, struct torture_seat *seat)
-{
-    (void)pthread_mutex_lock(&member->mutex);
-    member->waiting = seat;
-    (void)pthread_mutex_unlock(&member->mutex);
 }
 
 void torture_member_cancel(struct torture_member *member)
@@ -264,10 +313,12 @@ static lk_status take(struct torture_member *member, struct torture_seat *seat,
 
     torture_seat_choose(seat);
     let_cancel(member, seat);
+    member->place.asked_ns = torture_now_ns();
     lk_status status = torture_seat_acquire(seat, options, &err);
     let_cancel(member, NULL);
     atomic_fetch_add(&member->place.board->acquires[status], 1);
     expect(member, "acquire", status, &err);
+    expect_patience(member, status, options);
     return status;
 }
 

@@ -11,7 +11,6 @@
 #include "torture_faults.h"
 
 enum {
-    STUCK_MS = 2000,  /* a waiter beside a free lock */
     FINDINGS_MAX = 5, /* that are printed */
     LINE_MAX_BYTES = 512,
     TAKEN_PER_S = 5, /* a fair lock waits for its dead waiters */
@@ -32,10 +31,14 @@ static void print_findings(FILE *findings)
     if (count == FINDINGS_MAX && fgets(line, sizeof line, findings)) (void)printf("  ...\n");
 }
 
-static bool check(const struct history *history, struct history_report *out)
+static bool check(const struct torture_plan *plan, const struct history *history,
+                  struct history_report *out)
 {
     FILE *findings = tmpfile();
-    struct history_check_options options = {.stuck_ms = STUCK_MS, .findings = findings};
+    struct history_check_options options = {.stuck_ms = plan->stuck_ms,
+                                            .calm_ms = plan->calm_ms,
+                                            .findings = findings,
+                                            .drawing = stdout};
     bool is_done = findings && history_check(history, &options, out);
 
     if (is_done && history_found(out) > 0) print_findings(findings);
@@ -43,13 +46,14 @@ static bool check(const struct history *history, struct history_report *out)
     return is_done;
 }
 
-static bool check_file(const char *path, struct history_report *out)
+static bool check_file(const struct torture_plan *plan, struct history_report *out)
 {
+    const char *path = plan->history_path;
     struct history history = {0};
     const char *why = NULL;
     FILE *file = fopen(path, "r");
     unsigned long line = file ? history_read(&history, file, &why) : 0;
-    bool is_done = file && line == 0 && check(&history, out);
+    bool is_done = file && line == 0 && check(plan, &history, out);
 
     if (!is_done) (void)printf("  %s: line %lu: %s\n", path, line, why ? why : "cannot be checked");
     if (file) (void)fclose(file);
@@ -101,6 +105,8 @@ static bool pass_gates(const struct torture_plan *plan, const struct torture_boa
         {"losses told", atomic_load(&board->losses), kind->is_leased && is_real},
         {"owners of each key", fewest_owners(plan, board), kind->has_holds ? owners : 0},
         {"looks at who is inside", atomic_load(&board->looks), kind->has_holds ? seconds : 0},
+        {"holds that the observer had to see", (long)report->examined[CHECK_NAMED],
+         kind->watched ? seconds : 0},
         {history_check_name(kind->shows), (long)report->examined[kind->shows], seconds},
     };
     bool is_met = true;
@@ -145,18 +151,26 @@ static void print_summary(const struct torture_plan *plan, const struct torture_
                  report->holds, history_found(report));
 }
 
+static void print_found(const struct history_report *report)
+{
+    for (int id = 0; id < CHECK_COUNT; id++) {
+        if (report->found[id] > 0)
+            (void)printf("  FOUND %zu in the history: %s\n", report->found[id],
+                         history_check_name((enum history_check_id)id));
+    }
+}
+
 enum torture_verdict torture_judge(const struct torture_plan *plan,
                                    const struct torture_board *board)
 {
     struct history_report report = {0};
 
-    if (!check_file(plan->history_path, &report)) return TORTURE_UNABLE;
+    if (!check_file(plan, &report)) return TORTURE_UNABLE;
     print_summary(plan, board, &report);
     if (atomic_load(&board->violations) > 0)
         (void)printf("  FOUND %d at work, the first: %s\n", atomic_load(&board->violations),
                      board->first_violation);
-    if (history_found(&report) > 0)
-        (void)printf("  FOUND %zu in the history\n", history_found(&report));
+    print_found(&report);
     if (atomic_load(&board->violations) > 0 || history_found(&report) > 0) return TORTURE_FOUND;
     return pass_gates(plan, board, &report) ? TORTURE_CLEAN : TORTURE_VOID;
 }

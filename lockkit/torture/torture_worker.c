@@ -9,7 +9,14 @@
 #include "test/support/lk_support.h"
 #include "torture_turn.h"
 
-enum { NOISE_MS = 40, PULSE_MS = 10, CANCEL_PERCENT = 15, COMMAND_MS = 400, BACKOFF_MS = 100 };
+enum {
+    NOISE_MS = 40,
+    PULSE_MS = 10,
+    CANCEL_PERCENT = 15,
+    COMMAND_MS = 400,
+    BACKOFF_MS = 100,
+    SHORT_EVERY = 3 /* processes */
+};
 
 struct worker {
     const struct torture_plan *plan;
@@ -63,11 +70,13 @@ static void *pulse_main(void *arg)
 static lk_client *open_client(struct worker *worker, unsigned process, bool is_told)
 {
     const struct torture_plan *plan = worker->plan;
+    unsigned threads = plan->threads;
+    bool is_short = threads > 2 && process % SHORT_EVERY == 0; /* of connections */
     char link[128];
 
     if (plan->links) (void)snprintf(link, sizeof link, "unix://%s/%u", plan->links, process);
     return lk_client_open(&(struct lk_client_options){.url = plan->links ? link : plan->url,
-                                                      .pool_size = plan->threads,
+                                                      .pool_size = is_short ? threads / 2 : threads,
                                                       .connect_ms = COMMAND_MS,
                                                       .command_ms = COMMAND_MS,
                                                       .backoff_ms = BACKOFF_MS,
@@ -82,7 +91,7 @@ static void restore(struct worker *worker, unsigned process)
     lk_client *client = open_client(worker, process, false);
 
     for (unsigned i = 0; client && i < worker->plan->threads; i++) {
-        struct torture_place place = {worker->board, process, i};
+        struct torture_place place = {worker->board, process, i, 0};
         const struct torture_entry *entry = &worker->board->entries[process][i];
         unsigned weight = atomic_load(&entry->weight);
         struct torture_seat seat = {.kind = worker->plan->kind,
@@ -116,7 +125,7 @@ static bool start_member(struct worker *worker, unsigned process, unsigned threa
     *member = (struct torture_member){.plan = worker->plan,
                                       .writer = &worker->writer,
                                       .client = worker->client,
-                                      .place = {worker->board, process, thread},
+                                      .place = {worker->board, process, thread, 0},
                                       .seed = torture_seed(seed, thread + 1, process + 1)};
     (void)pthread_mutex_init(&member->mutex, NULL);
     return pthread_create(&member->thread, NULL, torture_member_main, member) == 0;

@@ -81,9 +81,9 @@ check_lockctl() {
     check "lockctl: --help has commands" [ -s "$work/commands" ]
     check "lockkit/install/lockctl.1 describes every command" same "$work/commands" "$work/entries"
     check "completion of lockctl offers the commands" same "$work/commands" "$work/completed"
-    sed -n '/^Kinds:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$work/help" | sort >"$work/kinds"
+    sed -n '/^Kinds:/,/^$/s/^  \([a-z-]*\) .*/\1/p' "$work/help" | sort >"$work/kinds"
     sed -n '/^\.Ss Kinds/,/^\.El/s/^\.It Cm //p' lockkit/install/lockctl.1 | sort >"$work/entries"
-    completed "$bin/lockctl" run --lock '' | tr -d : >"$work/completed"
+    completed "$bin/lockctl" run --lock '' | tr -d : | sort >"$work/completed"
     check "lockctl: --help has kinds" [ -s "$work/kinds" ]
     check "lockkit/install/lockctl.1 describes every kind" same "$work/kinds" "$work/entries"
     check "completion of lockctl offers the kinds" same "$work/kinds" "$work/completed"
@@ -111,7 +111,7 @@ check_values() {
 }
 
 check_library() {
-    nm -D --defined-only --without-symbol-versions "$bin"/liblockkit.so.*.*.* | awk '$2 != "A" { print $3 }' |
+    nm -D --defined-only --without-symbol-versions "$bin"/liblockkit.so.*.*.* | awk '$2 != "A" && $3 !~ /^lki_/ { print $3 }' |
         sort >"$work/functions"
     sed -n 's/^\.F[no] \(lk_[a-z_]*\).*/\1/p' lockkit/install/lockkit.3 | sort -u >"$work/entries"
     check "lockkit/install/lockkit.3 names every function" same "$work/functions" "$work/entries"

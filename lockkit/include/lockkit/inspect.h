@@ -26,8 +26,8 @@ extern "C" {
     X(LK_LAYOUT_NONE, "none", "no such key: free")                                                 \
     X(LK_LAYOUT_MUTEX, "mutex", "string: a token with a TTL, or 32 hex digits without")            \
     X(LK_LAYOUT_REENTRANT, "reentrant", "hash of owners: reentrant or spin; fair, none waiting")   \
-    X(LK_LAYOUT_FENCED, "fenced", "hash of owners, and a counter of fencing tokens")               \
-    X(LK_LAYOUT_FAIR, "fair", "hash of owners, and a queue")                                       \
+    X(LK_LAYOUT_FENCED, "fenced", "hash of owners, and a fence; or PostgreSQL's row")              \
+    X(LK_LAYOUT_FAIR, "fair", "hash of owners, and a queue; or ZooKeeper's nodes")                 \
     X(LK_LAYOUT_READ, "read", "hash of owners, mode read")                                         \
     X(LK_LAYOUT_WRITE, "write", "hash of owners, mode write")                                      \
     X(LK_LAYOUT_PERMITS, "permits", "number, and ends of permits that are out")                    \

@@ -27,7 +27,9 @@ typedef struct lk_latch lk_latch;
  *          everybody through. Shares keys with Redisson's RCountDownLatch, and its channel
  *          "redisson_countdownlatch__channel__{key}" (braces are added whatever the key is, so in a
  *          cluster the key must have none). Besides, a minute long after a count-down,
- *          "{key}:lockkit_claim:<uuid>:<n>".
+ *          "{key}:lockkit_claim:<uuid>:<n>". In ZooKeeper it is a node, which Curator's
+ *          DistributedBarrier at that path waits for, removes or sets (as a count of 1), and whose data
+ *          begin as a SharedCount's; a latch of 0 is no node.
  * Owns     key is copied: 1 to 512 bytes. client must outlive the handle.
  * Returns  NULL with err filled: INVALID, NO_MEMORY.
  * Source   Redisson RCountDownLatch; scripts/latch_count_down.lua.
@@ -47,7 +49,8 @@ LK_MUST_CHECK lk_status lk_latch_try_set(lk_latch *latch, int64_t count, struct 
 /*
  * Count one less. At 0 the latch opens; an open one stays as it is.
  *
- * Returns  OK; UNKNOWN: no answer came: it may count yet; call it again, and it counts once.
+ * Returns  OK; UNKNOWN: no answer came: it may count yet; call it again, and it counts once (in ZooKeeper
+ *          unless 64 others have counted meanwhile).
  */
 LK_MUST_CHECK lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err);
 

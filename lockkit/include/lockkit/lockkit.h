@@ -16,6 +16,7 @@
 #include "lockkit/event.h"
 #include "lockkit/inspect.h"
 #include "lockkit/latch.h"
+#include "lockkit/leader.h"
 #include "lockkit/lock.h"
 #include "lockkit/locks.h"
 #include "lockkit/reply.h"

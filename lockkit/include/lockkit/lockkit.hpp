@@ -1,5 +1,5 @@
 /*
- * lockkit for C++17: clients, locks and permits that end with their scope; std::lock_guard,
+ * lockkit for C++17: clients, locks, leaders and permits that end with their scope; std::lock_guard,
  * std::unique_lock and std::scoped_lock take the locks. Header only; lock.h tells what locks do.
  *
  * "Somebody else holds it" is an answer: false, or an empty optional. All else that is not OK is
@@ -15,6 +15,7 @@
 #define LOCKKIT_HPP
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -175,22 +176,33 @@ inline constexpr inside::kind reentrant{lk_reentrant_new};
 inline constexpr inside::kind non_reentrant{lk_non_reentrant_new};
 inline constexpr inside::kind spin{lk_spin_new};
 inline constexpr inside::kind fenced{lk_fenced_new};
+inline constexpr inside::kind advisory{lk_advisory_new};
 inline constexpr inside::kind fair{inside::fair_new};
 inline constexpr inside::kind permit_lock{lk_permit_lock_new};
 
 struct rwlock {
     lock_handle read, write;
-    rwlock(const client &on, const std::string &key, const lk_lock_options &options = {})
-        : rwlock({inside::made(lk_rwlock_new, on.get(), key.c_str()),
+    rwlock(const client &on, const std::string &key, const lk_lock_options &options = {},
+           const lk_rwlock_options &rule = {})
+        : rwlock({inside::made(lk_rwlock_new_with, on.get(), key.c_str(), &rule),
                   [on](lk_rwlock *raw) { lk_rwlock_free(raw); }},
                  options)
     {
     }
+    /* lk_rwlock_upgrade(): who reads holds write, too; false: others read on. DEADLOCK is thrown. */
+    template <class Rep, class Period>
+    bool upgrade_for(const std::chrono::duration<Rep, Period> &wait)
+    {
+        options_.wait_ms = inside::ms_of(wait);
+        return inside::done(lk_rwlock_upgrade, both_.get(), &options_);
+    }
 
   private:
+    std::shared_ptr<lk_rwlock> both_;
+    lk_lock_options options_;
     rwlock(const std::shared_ptr<lk_rwlock> &both, const lk_lock_options &options)
         : read(lk_rwlock_read(both.get()), both, options),
-          write(lk_rwlock_write(both.get()), both, options)
+          write(lk_rwlock_write(both.get()), both, options), both_(both), options_(options)
     {
     }
 };
@@ -256,6 +268,48 @@ class permits {
 
   private:
     std::shared_ptr<lk_permits> permits_;
+};
+
+/*
+ * lk_leader: campaigns with the lock until it ends; leader.h tells what hooks may do. They run on its own
+ * thread, and what they throw ends the program. Either may be empty.
+ */
+class leader {
+  public:
+    explicit leader(lock_handle lock, std::function<void(uint64_t)> elected = {},
+                    std::function<void()> deposed = {}, milliseconds lease = {})
+        : leader_(nullptr, ending{std::unique_ptr<hooks>(
+                               new hooks{std::move(lock), std::move(elected), std::move(deposed)})})
+    {
+        lk_leader_options options{};
+        hooks *on = leader_.get_deleter().on.get(); /* where it stays, whoever moves */
+        options.size = sizeof options;
+        options.lease_ms = lease.count();
+        options.arg = on;
+        options.on_elected = [](lk_leader *, uint64_t fence, void *arg) noexcept {
+            if (static_cast<hooks *>(arg)->elected) static_cast<hooks *>(arg)->elected(fence);
+        };
+        options.on_deposed = [](lk_leader *, void *arg) noexcept {
+            if (static_cast<hooks *>(arg)->deposed) static_cast<hooks *>(arg)->deposed();
+        };
+        leader_.reset(inside::made(lk_leader_new, on->lock.get(), &options));
+    }
+    bool leading() const noexcept { return lk_leader_is_leading(get()); }
+    uint64_t fence() const noexcept { return lk_leader_fence(get()); }
+    void resign() noexcept { lk_leader_resign(get()); }
+    lk_leader *get() const noexcept { return leader_.get(); }
+
+  private:
+    struct hooks {
+        lock_handle lock;
+        std::function<void(uint64_t)> elected;
+        std::function<void()> deposed;
+    };
+    struct ending {
+        std::unique_ptr<hooks> on;
+        void operator()(lk_leader *raw) const noexcept { (void)lk_leader_close(raw, nullptr); }
+    };
+    std::unique_ptr<lk_leader, ending> leader_;
 };
 
 } // namespace lockkit

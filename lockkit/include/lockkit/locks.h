@@ -72,13 +72,37 @@ lk_lock *lk_spin_new(lk_client *client, const char *key, struct lk_error *err);
 lk_lock *lk_fenced_new(lk_client *client, const char *key, struct lk_error *err);
 
 /*
+ * A lock of the server's own, where it has one: in PostgreSQL the session advisory lock, which excludes
+ * whoever takes the same number there, with lockkit or without. Not reentrant, no fence.
+ *
+ * A hold lives and dies with a session of the server: the client's pool (pool_size) lends it a connection
+ * of its own, and so it does to a waiter, who stands in the server's queue and is served in its order, but
+ * for a moment every half second. The server frees it as soon as it notices that the holder's connection
+ * has ended: at once when the process dies; 25 s after the network was cut (on TCP). That a hold's session
+ * has ended is told within moments, also when the server is gone with it; that the network is cut, command_ms
+ * later; that the server stands still, at the lease's end. Without is_renewed the server ends it when the
+ * lease is over. With it there is no lease: of a process that stands still it stays, so nothing of it is
+ * safe beyond what lk_held() says. No standby knows of it: once one is promoted, another one may hold it there
+ * while the old primary still answers this holder.
+ *
+ * Shape    the number is the first 8 bytes, big-endian, of SHA-256 over "lockkit:" and key, as a signed
+ *          64-bit integer ("sale-1": -4186301075354283077), in the client's database. lk_lock_token() is
+ *          the application_name of the session: to break the lock, end that (pg_terminate_backend).
+ * Owns     as lk_mutex_new().
+ * Returns  NULL with err filled: INVALID (also of a client of Redis), NO_MEMORY. lk_lock_acquire(): INVALID
+ *          also through a pooler such as PgBouncer, in whatever mode, which may lend the session to others.
+ * Source   PostgreSQL manual, 13.3.5 and 9.28.10.
+ */
+lk_lock *lk_advisory_new(lk_client *client, const char *key, struct lk_error *err);
+
+/*
  * A read/write lock: any number of readers, or one writer. It is two lk_locks of one owner.
  *
  * Both sides are reentrant. Who holds the write side may take the read side besides; releasing
  * the write side first leaves a reader, and lets others in. The other way round, acquiring the
- * write side while holding the read side is DEADLOCK at once. Nobody is preferred: readers that
- * overlap without end keep writers out for ever. Several readers in a process are several
- * lk_rwlocks.
+ * write side while holding the read side is DEADLOCK at once: lk_rwlock_upgrade() does that. Several
+ * readers in a process are several lk_rwlocks. Nobody is preferred, so readers that overlap without
+ * end keep writers out for ever: see lk_rwlock_new_with().
  *
  * Shape    key: hash, "mode" -> "read" or "write", "<uuid>:<n>" -> read holds,
  *          "<uuid>:<n>:write" -> write holds; and per read hold k a string
@@ -92,6 +116,68 @@ lk_lock *lk_fenced_new(lk_client *client, const char *key, struct lk_error *err)
 typedef struct lk_rwlock lk_rwlock;
 
 lk_rwlock *lk_rwlock_new(lk_client *client, const char *key, struct lk_error *err);
+
+/* Who goes first of those that wait. */
+typedef enum lk_rwlock_order {
+    LK_RWLOCK_UNORDERED,     /* whoever asks first when it may: as Redisson's */
+    LK_RWLOCK_WRITERS_FIRST, /* writers, in the order of coming; no reader comes in ahead of one */
+    LK_RWLOCK_FAIR, /* all in the order of coming; readers next to each other go together */
+} lk_rwlock_order;
+
+/* Zero means the default given in brackets. */
+struct lk_rwlock_options {
+    size_t size;           /* LK_OPTIONS() [0: that of version 0.1] */
+    lk_rwlock_order order; /* let all that use the key name the same one [UNORDERED] */
+    int64_t waiter_ms; /* a waiter that asks no more keeps its place this long [5000; least 100] */
+};
+
+/*
+ * The same with an order. Whoever waits has a place in a queue then, and an acquire that does not wait
+ * is BUSY while somebody who waits is before it. Who reads may take the read side again, and who writes
+ * any of both, whoever waits; but who reads by one lk_rwlock and wants to by another may wait for a
+ * writer that waits for it.
+ *
+ * Places end as those of lk_fair_new(): at once when the wait ends, for whatever reason; a waiter's that
+ * died when its window is over, which holds up the others no longer than one, however many died.
+ * LK_EVENT_QUEUED tells each place of a fair one.
+ *
+ * Redisson's clients, and those that name no order, do not queue: Redisson's are let in as the lock
+ * allows, ours only when nobody in the queue is before them. Exclusion holds among all of them. A
+ * release by Redisson's tells those in our queue nothing: they notice it when they ask again, within
+ * 1.7 s (a third of waiter_ms, if that is less).
+ *
+ * Shape    as lk_rwlock_new(), and the queue of lk_fair_new(), whose places are "<uuid>:<n>" of a reader,
+ *          "<uuid>:<n>:write" of a writer, "<uuid>:<n>:<m>:write:upgrade"; a waiter listens on
+ *          "redisson_rwlock:{key}:<place>".
+ * Owns     options are read during the call; NULL: all defaults.
+ * Returns  NULL with err filled: INVALID, NO_MEMORY.
+ * Source   scripts/rw_queue.lua. Writers first: Courtois, Heymans, Parnas, "Concurrent control with
+ *          readers and writers" (1971), the second problem.
+ */
+lk_rwlock *lk_rwlock_new_with(lk_client *client, const char *key,
+                              const struct lk_rwlock_options *options, struct lk_error *err);
+
+/*
+ * Make a writer of who holds the read side, without a moment in which somebody else could write. It
+ * waits for the other readers to leave, ahead of all that wait, and lets no new one in meanwhile
+ * (Redisson's come in; it waits for them, too).
+ *
+ * Shape    the read hold stays beneath, with its own lease and renewal: releasing the write side leaves
+ *          a reader again, and each acquire has its release. The write hold is "<uuid>:<n>:<m>:write",
+ *          n the reader's and m new for each try.
+ * Units    options are those of an acquire of the write side.
+ * Returns  as lk_lock_acquire(), and
+ *          DEADLOCK   another reader of the key is waiting to upgrade: it waits for this one to leave, so
+ *                     the wait would never end. Release the read side, and acquire the write side.
+ *          LOST       also: the read hold has ended.
+ *          INVALID    also: the read side is not held.
+ *          Whatever is not OK leaves the read side as it is.
+ * Threads  as lk_rwlock_new().
+ * Source   scripts/rw_write_acquire.lua; as Boost's upgrade_to_unique_lock it gives back what it took, and
+ *          as Java's tryConvertToWriteLock it never makes two wait for each other.
+ */
+LK_MUST_CHECK lk_status lk_rwlock_upgrade(lk_rwlock *rwlock, const struct lk_lock_options *options,
+                                          struct lk_error *err);
 
 /*
  * The sides. lk_lock_force_release() of one breaks the lock if it is held that way.
@@ -159,8 +245,9 @@ struct lk_multi_options {
  * Owns     borrows the locks, copies the array. They must outlive it, be idle when it is acquired,
  *          and be left alone until it is released. Its events go to the client of the first one.
  * Returns  NULL with err filled: INVALID, NO_MEMORY. lk_lock_acquire(): as for any lock; LOST also
- *          when too few are left in the end; UNREACHABLE, UNKNOWN, SERVER, LOST, DEADLOCK when more
- *          than allowed cannot be had for such a reason. All that was taken is given back then.
+ *          when too few are left in the end; SERVER, LOST, DEADLOCK when more than allowed cannot be
+ *          had for such a reason; UNREACHABLE, UNKNOWN when that is so after wait_ms. All that was
+ *          taken is given back then.
  *          lk_lock_release(): releases every lock, and can be repeated. NOT_OWNER names the lost
  *          ones, if they are more than allowed.
  * Source   Redisson RedissonMultiLock and RedissonRedLock; redis.io "Distributed locks".
@@ -194,10 +281,16 @@ struct lk_redlock_options {
  * minority may be down or slow. All are asked at once, and a try ends when enough have answered: slow
  * and dead ones cost nothing.
  *
- * Two may hold it when the holder has no votes to spare and a server that gave one comes back empty
- * (keep it down for longer than the longest lease, or appendfsync always) or its clock jumps ahead; or
- * when clients count different servers. And, as any lease, when the holder oversleeps: there is no
- * fencing token.
+ * With is_renewed it outlives that its servers are restarted empty, one after the other: when a server
+ * has lost the vote, and a majority of votes that never lapsed was confirmed after that, it is asked for
+ * the vote again, if nobody else has it by then; it counts when the majority was confirmed once more. A
+ * round of a few ms does that, unless others are slow. Not with is_bound_to_members. Renewed or not, a
+ * server that is back is asked whether it still knows the vote: when a majority is lost, that is told then.
+ *
+ * Two may hold it when the holder has no votes to spare and a server that gave one (to it, or to a try of
+ * the other's) comes back empty (keep it down for longer than the longest lease, or appendfsync always) or
+ * its clock jumps ahead; or when clients count different servers. A renewed holder is not confirmed any
+ * more after that, and told. And, as any lease, when the holder oversleeps: there is no fencing token.
  *
  * Shape    on every server: key as lk_mutex_new(), the same token on all, a new one for every try.
  *          Shares keys with node-redlock, redsync and others of this layout. 1 to 15 servers, each a
@@ -218,9 +311,9 @@ struct lk_redlock_options {
  *          not let us ask (INFO, by ACL) has a vote all the same; the report says so.
  *          lk_lock_acquire(): as for any lock, but
  *          BUSY         others hold so many servers that no majority is left; tried until wait_ms.
- *          UNREACHABLE  too few servers answered: err tells how many, and why the first did not. At
- *                       once when they are known to be down, else tried until wait_ms.
- *          SERVER       likewise, and the first that failed answered with an error.
+ *          UNREACHABLE  too few servers answered until wait_ms: err tells how many, and why the first
+ *                       did not.
+ *          SERVER       likewise, at once, and the first that failed answered with an error.
  *          LOST         won, but the lease had ended by then.
  *          INVALID      also: servers whose holders count other servers than this lock.
  *          All that was taken, and what may have been, is given back then, also in answers that come

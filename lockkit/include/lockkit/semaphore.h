@@ -5,7 +5,7 @@
  *                 taken is gone until somebody adds it. Cheap, and good for counting things.
  *   lk_permits    every permit has an id and a lease: what a crashed process had taken comes back.
  *
- * There is no queue: who asks at the right moment is served, and who wants many may wait long
+ * In Redis there is no queue: who asks at the right moment is served, and who wants many may wait long
  * beside those who want few. A handle is for one thread at a time, and a second one that comes meanwhile
  * is told INVALID; its cancel is for any.
  *
@@ -129,7 +129,8 @@ struct lk_permit {
 struct lk_permit_options {
     size_t size;      /* LK_OPTIONS() [0: that of version 0.1] */
     int64_t wait_ms;  /* how long to wait for permits [0: try once] */
-    int64_t lease_ms; /* after this long they come back by themselves; LK_PERMIT_NO_LEASE [30000] */
+    int64_t lease_ms; /* after this long they come back by themselves; LK_PERMIT_NO_LEASE [30000; in
+                         ZooKeeper none] */
 };
 
 /*
@@ -142,7 +143,12 @@ struct lk_permit_options {
  * Shape    key: string, the permits available; "{key}:timeout": zset, id (16 bytes; in this header
  *          32 hex digits) -> its end in epoch ms by the server's clock, or 922337203685477 without
  *          lease. Shares keys with Redisson's RPermitExpirableSemaphore, whose ids are as good here
- *          as ours there, and its channel "redisson_sc:{key}".
+ *          as ours there, and its channel "redisson_sc:{key}". In PostgreSQL each is a row of
+ *          lockkit.lock, so there 1 to 10000 of them can be set. In ZooKeeper they are the leases of
+ *          Curator's InterProcessSemaphoreV2 at the path key, the number a SharedCount at key/count;
+ *          a permit's id is the UUID in its node's name, without hyphens. It has no lease there, so
+ *          lease_ms is 0 or LK_PERMIT_NO_LEASE: it ends with the session of the client that took it.
+ *          Who asks has a place in a queue; who is first there counts as acquired while he waits.
  * Owns     as lk_semaphore_new().
  * Returns  NULL with err filled: INVALID, NO_MEMORY.
  * Source   Redisson RPermitExpirableSemaphore; scripts/permits_*.lua. Other than there, the

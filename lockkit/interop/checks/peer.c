@@ -41,6 +41,11 @@ void peer_kill(struct peer *peer)
     player_kill(peer->player);
 }
 
+pid_t peer_pid(const struct peer *peer)
+{
+    return player_pid(peer->player);
+}
+
 void peer_stop(struct peer *peer)
 {
     if (peer) player_stop(peer->player);

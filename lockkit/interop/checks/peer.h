@@ -1,7 +1,7 @@
 /*
- * A lock library in a process of its own, told what to do over its standard input. Five programs
- * speak this protocol: lockkit_peer.c, RedissonPeer.java, redis_py_peer.py, node_redlock_peer.js,
- * redsync_peer.go.
+ * A lock library in a process of its own, told what to do over its standard input. These speak
+ * this protocol: lockkit_peer.c, RedissonPeer.java, redis_py_peer.py, node_redlock_peer.js,
+ * redsync_peer.go; and what takes and gives back of it ShedLockPeer.java, CuratorPeer.java, kazoo_peer.py.
  *
  * request  ID THREAD VERB KIND KEY [NAME=VALUE]...     one line, words without blanks
  * answer   ID RESULT VALUE BEGAN_NS ENDED_NS           one line, whenever the step has ended
@@ -38,6 +38,7 @@ struct peer *peer_start(const char *const *argv, const char *log);
 /* SIGKILL, and wait for its end. NULL is fine. After peer_kill() stop is still due. */
 void peer_stop(struct peer *peer);
 void peer_kill(struct peer *peer);
+pid_t peer_pid(const struct peer *peer);
 /* "Redisson-4.7.0" */
 const char *peer_version(const struct peer *peer);
 /* Of it, the name before the number. */

@@ -12,7 +12,7 @@
 enum {
     LKI_TOKEN_LEN = 32, /* hex digits of 128 bits */
     LKI_UUID_LEN = 36,
-    LKI_OWNER_MAX = 72, /* UUID ":" number ":write" NUL, and any token */
+    LKI_OWNER_MAX = 80, /* UUID, a colon and a number, twice, ":write", NUL; and any token */
 };
 
 /* A fresh token, NUL-terminated. SERVER never; INVALID when the system has no randomness. */

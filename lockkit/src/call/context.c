@@ -27,6 +27,13 @@ void lki_context_unref(lk_client *client)
     if (atomic_fetch_sub(&client->references, 1) == 1) client->destroy(client);
 }
 
+lk_status lki_context_check_redis(const lk_client *client, const char *what, struct lk_error *err)
+{
+    if (!client || !client->backend) return LK_OK;
+    return LKI_FAIL(err, LK_INVALID, "%s has no %s: that is for Redis", client->backend->name,
+                    what);
+}
+
 bool lki_context_is_foreign(const lk_client *client)
 {
     return client->pid != lki_pid();
@@ -50,6 +57,14 @@ void lki_context_owner(lk_client *client, char out_owner[LKI_OWNER_MAX])
                    atomic_fetch_add(&client->owners, 1) + 1);
 }
 
+char *lki_context_own_channel(lk_client *client)
+{
+    char *channel = NULL;
+    unsigned long number = atomic_fetch_add(&client->owners, 1) + 1;
+
+    return asprintf(&channel, "%lu", number) < 0 ? NULL : channel;
+}
+
 struct lki_hub *lki_context_hub(lk_client *client)
 {
     return client->hub;
@@ -67,7 +82,7 @@ struct lki_topology *lki_context_topology(lk_client *client)
 
 struct lki_pool *lki_context_pool(lk_client *client)
 {
-    if (client->url.kind != LKI_URL_SINGLE) return NULL;
+    if (client->backend || client->url.kind != LKI_URL_SINGLE) return NULL;
     struct lki_node *node = lki_topology_node(client->topology, LKI_NO_SLOT, NULL);
     struct lki_pool *pool = node->pool;
     lki_node_unref(node); /* it lives as long as the client */
@@ -79,7 +94,7 @@ size_t lk_client_primaries(lk_client *client)
     size_t count = 0;
     struct lki_node *node = NULL;
 
-    if (lki_context_check(client, NULL) != LK_OK) return 0;
+    if (lki_context_check(client, NULL) != LK_OK || client->backend) return 0;
     while ((node = lki_topology_primary(lki_context_topology(client), count))) {
         lki_node_unref(node);
         count++;
@@ -144,7 +159,7 @@ void lki_context_emit(const lk_client *client, struct lk_event event)
 lk_status lki_context_check_helper(lk_client *client, const char *key, const char *helper,
                                    struct lk_error *err)
 {
-    if (!lki_topology_is_cluster(client->topology)) return LK_OK;
+    if (client->backend || !lki_topology_is_cluster(client->topology)) return LK_OK;
     if (lki_slot_of(helper, strlen(helper)) == lki_slot_of(key, strlen(key))) return LK_OK;
     return LKI_FAIL(err, LK_INVALID,
                     "%s: in a cluster its helper keys would be in another slot: use no brace, or "

@@ -9,12 +9,17 @@
 #include <sys/types.h>
 
 #include "lockkit/client.h"
+#include "lockkit/lock.h"
 
 #include "base/random.h"
 #include "wire/script.h"
 #include "wire/url.h"
 
+struct lk_inspection;
+struct lki_counter;
 struct lki_hub;
+struct lki_line;
+struct lki_permit_list;
 struct lki_node;
 struct lki_pool;
 struct lki_topology;
@@ -22,7 +27,35 @@ struct lki_watchdog;
 
 enum { LKI_SCRIPTS_MAX = 64, LKI_KEY_MAX = 512 };
 
+/* Locks on something else than Redis: a library of its own, liblockkit-NAME, which shows this as lki_backend_NAME. */
+struct lki_backend {
+    const char *name; /* "PostgreSQL" */
+    /* Connect, as the options say. What it makes it hangs into the client, also half-way: hub, watchdog,
+       backend_state. Statuses of lk_client_open(). */
+    lk_status (*open)(lk_client *client, const struct lk_client_options *options,
+                      struct lk_error *err);
+    void *(*hub_thread)(void *client);
+    /* INVALID: there is no such kind. */
+    lk_lock *(*lock_new)(lk_client *client, const char *kind, const char *key,
+                         struct lk_error *err);
+    /* What the script of that name does with a list of permits; its integers, or 0. UNKNOWN of an acquire: it is undone,
+       or will be as soon as the server comes to it. NULL: there are no permits. */
+    lk_status (*permits)(const struct lki_permit_list *list, const char *script,
+                         long long out_answer[2], struct lk_error *err);
+    /* What the script of that name does with a latch and a number; what it answers. NULL: there are no latches. */
+    lk_status (*latch)(const struct lki_counter *counter, const char *script, int64_t number,
+                       long long *out_answer, struct lk_error *err);
+    /* What is taken lasts as long as a session; who waits has a place, and hears for himself. */
+    bool is_by_session;
+    /* The lock of this key; or the next one by name that is held. None: layout NONE. */
+    lk_status (*inspect)(lk_client *client, const char *key, bool is_next,
+                         struct lk_inspection *out, struct lk_error *err);
+    void (*destroy)(lk_client *client); /* its backend_state */
+};
+
 struct lk_client {
+    const struct lki_backend *backend; /* NULL: Redis */
+    void *backend_state;
     struct lk_client_options options;
     pid_t pid;                    /* who opened it: a fork has the memory, not the threads */
     char uuid[LKI_UUID_LEN + 1];  /* of its owners */
@@ -45,6 +78,10 @@ struct lk_client {
     } threads[3];
 };
 
+/* Give it a hub and a watchdog, of a backend with its line (taken; NULL: no memory). OK, NO_MEMORY. */
+LK_MUST_CHECK lk_status lki_client_equip(lk_client *client, struct lki_line *line,
+                                         struct lk_error *err);
+
 struct lki_topology *lki_context_topology(lk_client *client);
 /* Of a client with one server: its pool. NULL: it has several, or follows them. */
 struct lki_pool *lki_context_pool(lk_client *client);
@@ -62,6 +99,10 @@ bool lki_context_has_loader(const lk_client *client);
 lk_client *lki_context_ref(lk_client *client);
 void lki_context_unref(lk_client *client); /* NULL is fine */
 
+/* INVALID when its servers are not of Redis, and only those have this. */
+LK_MUST_CHECK lk_status lki_context_check_redis(const lk_client *client, const char *what,
+                                                struct lk_error *err);
+
 /* INVALID when the client is closed, or this process was forked from the one that opened it. */
 LK_MUST_CHECK lk_status lki_context_check(const lk_client *client, struct lk_error *err);
 
@@ -70,6 +111,15 @@ bool lki_context_is_foreign(const lk_client *client);
 
 /* A name for an owner that no other has or had: the client's UUID, a colon, a number. */
 void lki_context_owner(lk_client *client, char out_owner[LKI_OWNER_MAX]);
+
+/* A channel that no other waiter has: a number. Yours; NULL: no memory. */
+char *lki_context_own_channel(lk_client *client);
+
+/* Of a backend's client, what is_by_session says. NULL is fine. */
+static inline bool lki_context_is_by_session(const lk_client *client)
+{
+    return client && client->backend && client->backend->is_by_session;
+}
 
 /* Where its server is, or the first of those in the URL. Borrowed. */
 const struct lki_endpoint *lki_context_endpoint(const lk_client *client);

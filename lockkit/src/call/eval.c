@@ -31,7 +31,7 @@ lk_status lki_eval_learn(lk_client *client, struct lk_script *script,
     if (lk_reply_type_of(reply) == LK_REPLY_STRING && sha1.len == sizeof variant->sha1 - 1) {
         lki_script_set_digest(script, variant, sha1);
     } else {
-        status = lki_reply_fail(err, reply);
+        status = lki_exchange_fail(client, reply, err);
     }
     lk_reply_free(reply);
     return status;
@@ -144,12 +144,15 @@ lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t
                          lk_reply **out_reply, struct lk_error *err)
 {
     struct lk_eval eval = lki_eval_of(client, call);
-
-    struct lki_run run = {.variant = lki_script_variant(eval.script, ""),
+    const char *preamble =
+        call->preamble ? lki_context_own_script(client, call->preamble)->text : "";
+    struct lki_run run = {.variant = lki_script_variant(eval.script, preamble),
                           .deadline = deadline,
                           .owe_until = call->owe_until,
                           .out_is_synced = call->out_is_synced};
 
+    if (!run.variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
+    lki_script_digest(eval.script, run.variant); /* so that nobody is asked for it */
     return lki_eval_variant(client, &eval, &run, out_reply, err);
 }
 

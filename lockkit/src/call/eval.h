@@ -37,6 +37,7 @@ LK_MUST_CHECK lk_status lki_eval_synced(lk_client *client, const struct lk_eval 
 /* One of lockkit's own scripts with its keys and arguments, as its caller fills it in. */
 struct lki_call {
     const char *script;
+    const char *preamble; /* another one that goes in front of it; NULL: none */
     struct lk_bytes keys[6];
     size_t key_count;
     struct lk_bytes args[8];

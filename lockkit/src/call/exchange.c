@@ -12,6 +12,7 @@ lk_status lki_exchange_send(lk_client *client, const struct lki_pipeline *pipeli
 {
     lk_status status = lki_context_check(client, err);
 
+    if (status == LK_OK) status = lki_context_check_redis(client, "commands and scripts", err);
     if (status != LK_OK) return status;
     if (lki_topology_is_cluster(lki_context_topology(client)))
         return lki_route(client, lki_context_topology(client), pipeline, replies, err);

@@ -238,6 +238,7 @@ lk_status lk_inspect(lk_client *client, const char *key, struct lk_inspection *o
     if (status != LK_OK) return status;
     if (!out || len < 1 || len > LKI_KEY_MAX)
         return LKI_FAIL(err, LK_INVALID, "a lock's key has 1 to %d bytes", LKI_KEY_MAX);
+    if (client->backend) return client->backend->inspect(client, key, false, out, err);
     status = name_related(key, &related) ? ask(client, key, &related, &facts, err)
                                          : LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
     if (status == LK_OK) {

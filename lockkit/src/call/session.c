@@ -39,6 +39,7 @@ lk_session *lk_session_open(lk_client *client, const char *key, int64_t limit_ms
                             struct lk_error *err)
 {
     if (lki_context_check(client, err) != LK_OK) return NULL;
+    if (lki_context_check_redis(client, "sessions", err) != LK_OK) return NULL;
     struct lki_topology *topology = lki_context_topology(client);
     int slot =
         key && lki_topology_is_cluster(topology) ? lki_slot_of(key, strlen(key)) : LKI_NO_SLOT;
@@ -49,6 +50,7 @@ lk_session *lk_session_open_at(lk_client *client, size_t primary, int64_t limit_
                                struct lk_error *err)
 {
     if (lki_context_check(client, err) != LK_OK) return NULL;
+    if (lki_context_check_redis(client, "sessions", err) != LK_OK) return NULL;
     struct lki_node *node = lki_topology_primary(lki_context_topology(client), primary);
     if (node) return open_to(client, node, limit_ms, err);
     (void)LKI_FAIL(err, LK_INVALID, "there is no primary number %zu", primary);

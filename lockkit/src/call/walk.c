@@ -3,6 +3,7 @@
  * those are inspected one by one. A session is lent for a page only, so a walk holds no connection
  * while its caller thinks. The caller's thread.
  */
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,12 +228,30 @@ static bool is_wanted(const lk_walk *walk)
     return false;
 }
 
+/* By name, as the last one found is the place. */
+static lk_status find_next(lk_walk *walk, const struct lk_inspection **out_found,
+                           struct lk_error *err)
+{
+    struct lk_inspection next = {.layout = LK_LAYOUT_NONE};
+    lk_status status = LK_OK;
+
+    do {
+        status = walk->client->backend->inspect(walk->client, walk->found.key, true, &next, err);
+        if (status != LK_OK) return status;
+        if (next.layout != LK_LAYOUT_NONE) walk->found = next;
+    } while (next.layout != LK_LAYOUT_NONE &&
+             (!is_wanted(walk) || (walk->match && fnmatch(walk->match, next.key, 0) != 0)));
+    *out_found = next.layout == LK_LAYOUT_NONE ? NULL : &walk->found;
+    return LK_OK;
+}
+
 lk_status lk_walk_next(lk_walk *walk, const struct lk_inspection **out_found, struct lk_error *err)
 {
     struct lk_error reason = {0};
     lk_status status = LK_OK;
 
     if (!walk || !out_found) return LKI_FAIL(err, LK_INVALID, "no walk, or no result (NULL)");
+    if (walk->client->backend) return find_next(walk, out_found, err);
     for (leave_page(walk); !is_over(walk); leave_page(walk)) {
         if (chunk_is_done(walk)) {
             status = go_on(walk, &reason);

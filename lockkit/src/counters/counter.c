@@ -32,9 +32,12 @@ lk_status lki_counter_init(struct lki_counter *counter, lk_client *client, const
     lki_waiter_init(&counter->waiter, counter->waiter.rule);
     counter->waiter.cancelled_by = &counter->is_cancelled;
     if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
+    if (!counter->is_served && lki_context_check_redis(client, counter->kind, err) != LK_OK)
+        return LK_INVALID;
     if (len < 1 || len > LKI_KEY_MAX)
         return LKI_FAIL(err, LK_INVALID, "a key has 1 to %d bytes", LKI_KEY_MAX);
     counter->client = lki_context_ref(client);
+    counter->waiter.is_alone = lki_context_is_by_session(client);
     counter->key = strdup(key);
     if (!counter->key || !counter->channel) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
     lk_status status = lki_context_check_name(client, key, err);
@@ -98,6 +101,13 @@ lk_status lki_counter_check_number(int64_t number, int64_t least, const char *wh
 
 /* ---- round trips ----------------------------------------------------------------------------- */
 
+/* What a script does elsewhere than in Redis. */
+static lk_status ask_backend(const struct lki_counter *counter, const char *script, int64_t number,
+                             long long *out_answer, struct lk_error *err)
+{
+    return counter->client->backend->latch(counter, script, number, out_answer, err);
+}
+
 static lk_status send_step(const struct lki_counter *counter, struct lki_step *step,
                            struct lk_error *err)
 {
@@ -116,6 +126,11 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
                             .out_is_synced = step->is_to_sync ? &is_synced : NULL};
     long long answer[2] = {0};
     lk_reply *reply = NULL;
+
+    if (counter->is_served) {
+        step->is_taken = true;
+        return ask_backend(counter, step->script, step->number, &step->n, err);
+    }
     lk_status status = lki_call_reply(
         counter->client, &call, lki_context_deadline(counter->client, step->limit_ms), &reply, err);
 
@@ -160,9 +175,14 @@ lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number
     struct lk_bytes words[] = {LK_BYTES("GET"), lk_bytes_of(counter->key)};
     lk_reply *reply = NULL;
     char *end = NULL;
+    long long served = 0;
     lk_status status =
-        lk_client_call(counter->client, &(struct lk_command){words, 2}, 1, 0, &reply, err);
+        counter->is_served
+            ? ask_backend(counter, "latch_count", 0, &served, err)
+            : lk_client_call(counter->client, &(struct lk_command){words, 2}, 1, 0, &reply, err);
 
+    if (status == LK_OK && counter->is_served) *out_number = served;
+    if (counter->is_served && status != LK_UNKNOWN) return status;
     if (status == LK_UNKNOWN) { /* it was only a question */
         if (err) err->code = LK_UNREACHABLE;
         return LK_UNREACHABLE;
@@ -171,7 +191,7 @@ lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number
     const char *text = lk_reply_bytes(reply).data;
     long long number = text ? strtoll(text, &end, 10) : 0;
     if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
-        status = lki_reply_fail(err, reply);
+        status = lki_exchange_fail(counter->client, reply, err);
     } else if (text && (end == text || *end != '\0')) {
         status = LKI_FAIL(err, LK_SERVER, "%s: its value is not a number", counter->key);
     } else {
@@ -191,8 +211,11 @@ lk_status lki_counter_try_set(const struct lki_counter *counter, int64_t number,
                             .args = {lki_number(word, number), lk_bytes_of(message)},
                             .arg_count = 2};
     long long is_set = 0;
-    lk_status status = lki_call_integer(counter->client, &call,
-                                        lki_context_deadline(counter->client, 0), &is_set, err);
+    lk_status status =
+        counter->is_served
+            ? ask_backend(counter, call.script, number, &is_set, err)
+            : lki_call_integer(counter->client, &call, lki_context_deadline(counter->client, 0),
+                               &is_set, err);
 
     if (status != LK_OK || is_set == 1) return status;
     return LKI_FAIL(err, LK_BUSY, "%s: it is set already", counter->key);
@@ -208,8 +231,11 @@ lk_status lki_counter_delete(const struct lki_counter *counter, const char *othe
 
     if (other_key) call.keys[call.key_count++] = lk_bytes_of(other_key);
     if (message) call.args[call.arg_count++] = lk_bytes_of(message);
-    lk_status status = lki_call_integer(counter->client, &call,
-                                        lki_context_deadline(counter->client, 0), &was_there, err);
+    lk_status status =
+        counter->is_served
+            ? ask_backend(counter, call.script, 0, &was_there, err)
+            : lki_call_integer(counter->client, &call, lki_context_deadline(counter->client, 0),
+                               &was_there, err);
     if (status != LK_OK || was_there == 1) return status;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: there is none", counter->key);
 }

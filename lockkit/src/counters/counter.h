@@ -17,6 +17,7 @@
 
 struct lki_counter {
     const char *kind;
+    bool is_served;            /* by a backend, not by Redis */
     lk_client *client;         /* borrowed, and kept from being freed */
     char *key;                 /* owned */
     char *channel;             /* owned */

@@ -16,9 +16,11 @@ struct lk_latch {
 };
 
 /* Redisson adds the braces to every name, also to one that has some. */
-static char *channel_of(const char *key)
+static char *channel_of(lk_client *client, const char *key)
 {
     char *channel = NULL;
+
+    if (lki_context_is_by_session(client)) return lki_context_own_channel(client);
 
     return asprintf(&channel, "redisson_countdownlatch__channel__{%s}", key) < 0 ? NULL : channel;
 }
@@ -32,7 +34,11 @@ lk_latch *lk_latch_new(lk_client *client, const char *key, struct lk_error *err)
         return NULL;
     }
     latch->base = (struct lki_counter){
-        .kind = "latch", .channel = key ? channel_of(key) : NULL, .waiter.rule = LKI_WAKE_ALL};
+        .kind = "latch",
+        .is_served = client && client->backend && client->backend->latch,
+        .channel = key ? channel_of(client, key) : NULL,
+        .waiter.rule = LKI_WAKE_ALL,
+    };
     if (lki_counter_init(&latch->base, client, key, err) == LK_OK &&
         lki_counter_name_claim(&latch->base, err) == LK_OK)
         return latch;

@@ -11,6 +11,7 @@
 #include "lockkit/semaphore.h"
 
 #include "base/error.h"
+#include "base/name.h"
 #include "wire/reply.h"
 
 static int hex_value(char digit)
@@ -19,6 +20,12 @@ static int hex_value(char digit)
     const char *found = digit ? strchr(digits, digit) : NULL;
 
     return found ? (int)((found - digits) % 16) : -1;
+}
+
+char *lki_permit_list_channel(lk_client *client, const char *key)
+{
+    if (lki_context_is_by_session(client)) return lki_context_own_channel(client);
+    return client && client->backend ? strdup(key) : lki_name_prefix("redisson_sc", key);
 }
 
 bool lki_permit_list_parse(const char *text, struct lki_permit_id *out)
@@ -34,8 +41,18 @@ bool lki_permit_list_parse(const char *text, struct lki_permit_id *out)
 }
 
 lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *script,
-                              const char *number, lk_reply **out_reply, struct lk_error *err)
+                              long long *out_answer, size_t count, struct lk_error *err)
 {
+    const struct lki_backend *backend = list->client->backend;
+    lk_reply *reply = NULL;
+    long long answer[2] = {0};
+
+    if (backend) {
+        lk_status status = backend->permits(list, script, answer, err);
+
+        if (status == LK_OK) memcpy(out_answer, answer, count * sizeof *answer);
+        return status;
+    }
     struct lki_run how = {.deadline = list->deadline,
                           .owe_until = list->owe_until,
                           .out_is_synced = list->out_is_synced};
@@ -53,14 +70,14 @@ lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *sc
         free(args);
         return LKI_FAIL(err, LK_NO_MEMORY, "%s", list->key);
     }
-    if (number) args[eval.arg_count++] = lk_bytes_of(number);
+    if (list->number) args[eval.arg_count++] = lk_bytes_of(list->number);
     for (size_t i = 0; i < list->count; i++) {
         args[eval.arg_count++] = (struct lk_bytes){.data = (const char *)list->ids[i].bytes,
                                                    .len = sizeof list->ids[i].bytes};
     }
-    lk_status status = lki_eval_variant(list->client, &eval, &how, out_reply, err);
+    lk_status status = lki_eval_variant(list->client, &eval, &how, &reply, err);
     free(args);
-    return status;
+    return status == LK_OK ? lki_reply_integers(reply, out_answer, count, err) : status;
 }
 
 lk_status lki_permit_list_take(const struct lki_permit_list *list, int64_t lease_ms,
@@ -68,11 +85,11 @@ lk_status lki_permit_list_take(const struct lki_permit_list *list, int64_t lease
 {
     char lease[LKI_NUMBER_MAX];
     long long answer[2] = {0};
-    lk_reply *reply = NULL;
+    struct lki_permit_list wanted = *list;
 
-    (void)lki_number(lease, lease_ms);
-    lk_status status = lki_permit_list_run(list, "permits_acquire", lease, &reply, err);
-    if (status == LK_OK) status = lki_reply_integers(reply, answer, 2, err);
+    wanted.is_waited_for = out_ttl_ms != NULL;
+    wanted.number = lki_number(lease, lease_ms).data;
+    lk_status status = lki_permit_list_run(&wanted, "permits_acquire", answer, 2, err);
     if (status != LK_OK || answer[0] == 1) return status;
     if (out_ttl_ms) *out_ttl_ms = answer[1];
     return LKI_FAIL(err, LK_BUSY, "%s: fewer than %zu permits are available", list->key,
@@ -84,10 +101,8 @@ lk_status lki_permit_list_give(const struct lki_permit_list *list, bool *out_is_
 {
     enum { SOME_ARE_OUT, GIVEN, NONE_IS_OUT };
     long long answer = SOME_ARE_OUT;
-    lk_reply *reply = NULL;
-    lk_status status = lki_permit_list_run(list, "permits_release", NULL, &reply, err);
+    lk_status status = lki_permit_list_run(list, "permits_release", &answer, 1, err);
 
-    if (status == LK_OK) status = lki_reply_integers(reply, &answer, 1, err);
     if (status != LK_OK || answer == GIVEN) return status;
     if (out_is_none) *out_is_none = answer == NONE_IS_OUT;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: a permit had ended before its release", list->key);

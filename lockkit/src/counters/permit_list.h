@@ -22,19 +22,21 @@ struct lki_permit_list {
     const char *channel;
     const struct lki_permit_id *ids;
     size_t count;
+    const char *number;  /* of some scripts; NULL: none */
     int64_t deadline;    /* of the step that is taken next */
-    int64_t owe_until;   /* not 0: as in a run */
+    bool is_waited_for;  /* who takes them waits at the channel if they are not free */
+    int64_t owe_until;   /* not 0: as in a run; they may never have been taken */
     bool *out_is_synced; /* of lki_permit_list_take(); as in a pipeline */
 };
 
-/*
- * Run one of the scripts behind permits_sweep, with a number (NULL: none) and the ids.
- *
- * Owns     on OK *out_reply is yours.
- */
+/* Run one of the scripts behind permits_sweep, or what a backend has for it, with the number and the ids.
+   *out_answer: so many integers, 2 at most. */
 LK_MUST_CHECK lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *script,
-                                            const char *number, lk_reply **out_reply,
+                                            long long *out_answer, size_t count,
                                             struct lk_error *err);
+
+/* Where a release is told; yours. NULL: no memory. */
+char *lki_permit_list_channel(lk_client *client, const char *key);
 
 /* From 32 hex digits; false when they are none. */
 bool lki_permit_list_parse(const char *text, struct lki_permit_id *out);

@@ -36,7 +36,8 @@ lk_permits *lk_permits_new(lk_client *client, const char *key, struct lk_error *
     }
     permits->base =
         (struct lki_counter){.kind = "permits",
-                             .channel = key ? lki_name_prefix("redisson_sc", key) : NULL,
+                             .is_served = client && client->backend && client->backend->permits,
+                             .channel = key ? lki_permit_list_channel(client, key) : NULL,
                              .waiter.rule = LKI_WAKE_COUNT};
     permits->timeouts = key ? lki_name_suffix(key, "timeout") : NULL;
     lk_status status = lki_counter_init(&permits->base, client, key, err);
@@ -76,19 +77,19 @@ static struct lki_permit_list list_of(const lk_permits *permits, const struct lk
                                     .deadline = lki_context_deadline(permits->base.client, 0)};
 }
 
-static lk_status run_integer(const struct lki_permit_list *list, const char *script,
-                             const char *number, long long *out, struct lk_error *err)
+static lk_status run_integer(struct lki_permit_list list, const char *script, const char *number,
+                             long long *out, struct lk_error *err)
 {
-    lk_reply *reply = NULL;
-    lk_status status = lki_permit_list_run(list, script, number, &reply, err);
-
-    return status == LK_OK ? lki_reply_integers(reply, out, 1, err) : status;
+    list.number = number;
+    return lki_permit_list_run(&list, script, out, 1, err);
 }
 
 /* ---- acquire --------------------------------------------------------------------------------- */
 
 struct attempt {
     struct lki_permit_list list;
+    struct lk_permit *drawn; /* its ids, as text and otherwise */
+    struct lki_permit_id *ids;
     int64_t lease_ms;
     int64_t ends; /* of the permits, by the local clock */
     bool is_open; /* an answer was lost: what came late may still take them */
@@ -111,20 +112,43 @@ static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
     return lki_hold_ends_at(sent_at, lease_ms < longest_ms ? lease_ms : longest_ms);
 }
 
+static lk_status draw_ids(struct lk_permit *out, struct lki_permit_id *out_ids, size_t count,
+                          struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    for (size_t i = 0; i < count && status == LK_OK; i++) {
+        status = lki_random_token(out[i].id, err);
+        if (status == LK_OK) (void)lki_permit_list_parse(out[i].id, &out_ids[i]);
+    }
+    return status;
+}
+
+/* A backend has undone the try, or will when its server goes on: the next one takes others. */
+static lk_status begin_anew(struct attempt *attempt, struct lk_error *err)
+{
+    undo(attempt);
+    attempt->is_open = false;
+    lk_status status = draw_ids(attempt->drawn, attempt->ids, attempt->list.count, err);
+    return status == LK_OK ? LK_UNKNOWN : status;
+}
+
 /* Asked again when the answer was lost: the ids are the same, so they are taken once. */
 static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
 {
     struct attempt *attempt = arg;
+    const struct lki_backend *backend = attempt->list.client->backend;
     lk_status status = LK_UNKNOWN;
     bool is_synced = true;
 
     attempt->list.out_is_synced = &is_synced;
     if (!attempt->is_open) attempt->ends = lease_end(lki_clock_now(), attempt->lease_ms);
-    for (int i = 0; i < 2 && status == LK_UNKNOWN; i++) {
+    for (int i = backend ? 1 : 0; i < 2 && status == LK_UNKNOWN; i++) {
         attempt->list.deadline = lki_context_deadline(attempt->list.client, 0);
         status = lki_permit_list_take(&attempt->list, attempt->lease_ms, out_ttl_ms, err);
         attempt->is_open = attempt->is_open || status == LK_UNKNOWN;
     }
+    if (status == LK_UNKNOWN && backend) return begin_anew(attempt, err);
     if (status == LK_OK) attempt->is_open = false;
     if (status == LK_OK && lki_clock_now() >= attempt->ends) {
         status = LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease of %lld ms had ended",
@@ -160,43 +184,36 @@ static lk_status check_lease(int64_t wait_ms, int64_t lease_ms, struct lk_error 
         err);
 }
 
-static lk_status draw_ids(struct lk_permit *out, struct lki_permit_id *out_ids, size_t count,
-                          struct lk_error *err)
+static int64_t default_lease_ms(const lk_permits *permits)
 {
-    lk_status status = LK_OK;
-
-    for (size_t i = 0; i < count && status == LK_OK; i++) {
-        status = lki_random_token(out[i].id, err);
-        if (status == LK_OK) (void)lki_permit_list_parse(out[i].id, &out_ids[i]);
-    }
-    return status;
+    return lki_context_is_by_session(permits->base.client) ? LK_PERMIT_NO_LEASE
+                                                           : LKI_DEFAULT_LEASE_MS;
 }
 
 /* With ids drawn. */
 static lk_status acquire(lk_permits *permits, const struct lk_permit_options *options,
-                         struct lk_permit *list, const struct lki_permit_list *ids,
-                         struct lk_error *err)
+                         struct attempt *attempt, struct lk_error *err)
 {
     int64_t begin = lki_clock_now();
-    size_t count = ids->count;
-    struct attempt attempt = {
-        .list = *ids, .lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS};
+    size_t count = attempt->list.count;
     struct lki_pursuit pursuit =
         lki_counter_pursuit(&permits->base, (int64_t)count, options->wait_ms);
 
+    attempt->lease_ms = options->lease_ms ? options->lease_ms : default_lease_ms(permits);
     pursuit.try_once = try_once;
-    pursuit.arg = &attempt;
-    pursuit.is_repeatable = true; /* the ids stay the same */
+    pursuit.arg = attempt;
+    pursuit.is_repeatable = true; /* the ids stay the same, or the hold is undone */
     lk_status status = lki_counter_pursue(&permits->base, &pursuit, err);
-    if (status == LK_LOST || status == LK_UNSYNCED || attempt.is_open) undo(&attempt);
+    bool has_place = status != LK_OK && lki_context_is_by_session(permits->base.client);
+    if (status == LK_LOST || status == LK_UNSYNCED || attempt->is_open || has_place) undo(attempt);
     for (size_t i = 0; i < count; i++)
-        list[i].ends_ns = attempt.ends;
+        attempt->drawn[i].ends_ns = attempt->ends;
     emit(permits,
          (struct lk_event){.type = LK_EVENT_ACQUIRE,
                            .status = status,
                            .attempts = pursuit.attempts,
-                           .ends_ns = attempt.ends},
-         list, count, begin);
+                           .ends_ns = attempt->ends},
+         attempt->drawn, count, begin);
     return status;
 }
 
@@ -225,8 +242,8 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
     struct lki_permit_id *ids = calloc(count, sizeof *ids);
     if (list && ids) {
         status = draw_ids(list, ids, count, err);
-        struct lki_permit_list drawn = list_of(permits, ids, count);
-        if (status == LK_OK) status = acquire(permits, options, list, &drawn, err);
+        struct attempt attempt = {.list = list_of(permits, ids, count), .drawn = list, .ids = ids};
+        if (status == LK_OK) status = acquire(permits, options, &attempt, err);
         if (status == LK_OK) memcpy(out, list, count * sizeof *out);
     } else {
         status = LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
@@ -280,7 +297,9 @@ lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, 
 static lk_status renew(const lk_permits *permits, const struct lk_permit *permit, int64_t lease_ms,
                        struct lk_error *err)
 {
+    lk_client *client = permits->base.client;
     char lease[LKI_NUMBER_MAX];
+    struct lki_permit_id id;
     struct lki_call call = {
         .script = "permits_renew",
         .keys = {lk_bytes_of(permits->base.key), lk_bytes_of(permits->timeouts)},
@@ -288,9 +307,12 @@ static lk_status renew(const lk_permits *permits, const struct lk_permit *permit
         .args = {lk_bytes_of(permit->id), lki_number(lease, lease_ms), LK_BYTES("sooner")},
         .arg_count = 3};
     long long is_out = 0;
-    lk_status status = lki_call_integer(
-        permits->base.client, &call, lki_context_deadline(permits->base.client, 0), &is_out, err);
 
+    (void)lki_permit_list_parse(permit->id, &id); /* lk_permits_renew() has seen it */
+    lk_status status =
+        client->backend
+            ? run_integer(list_of(permits, &id, 1), "permits_renew", lease, &is_out, err)
+            : lki_call_integer(client, &call, lki_context_deadline(client, 0), &is_out, err);
     if (status != LK_OK || is_out == 1) return status;
     return LKI_FAIL(err, LK_LOST, "%s: the permit has ended", permits->base.key);
 }
@@ -306,7 +328,7 @@ lk_status lk_permits_renew(lk_permits *permits, struct lk_permit *permit, int64_
     if (status == LK_OK && !lki_permit_list_parse(permit->id, &id))
         status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
     if (status != LK_OK) return leave(permits, status);
-    if (lease_ms == 0) lease_ms = LKI_DEFAULT_LEASE_MS;
+    if (lease_ms == 0) lease_ms = default_lease_ms(permits);
     int64_t ends = lease_end(begin, lease_ms);
     status = renew(permits, permit, lease_ms, err);
     bool is_nearer = status == LK_UNKNOWN && ends < permit->ends_ns;
@@ -329,8 +351,7 @@ lk_status lk_permits_ask(lk_permits *permits, struct lk_permit *permit, struct l
     if (status == LK_OK && !lki_permit_list_parse(permit->id, &id))
         status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
     if (status != LK_OK) return leave(permits, status);
-    struct lki_permit_list list = list_of(permits, &id, 1);
-    status = run_integer(&list, "permits_lease", NULL, &left_ms, err);
+    status = run_integer(list_of(permits, &id, 1), "permits_lease", NULL, &left_ms, err);
     if (status != LK_OK) return leave(permits, status);
     permit->ends_ns = left_ms == 0 ? 0 : lease_end(asked_at, left_ms);
     return leave(permits, left_ms != 0 ? LK_OK
@@ -351,12 +372,18 @@ int64_t lk_permit_remaining_ms(const struct lk_permit *permit)
 lk_status lk_permits_try_set(lk_permits *permits, int64_t count, struct lk_error *err)
 {
     char message[LKI_NUMBER_MAX];
+    long long is_set = 0;
     lk_status status = enter(permits, err);
 
     if (status == LK_OK) status = lki_counter_check_number(count, 0, "permits", err);
     if (status != LK_OK) return leave(permits, status);
     (void)lki_number(message, count);
-    return leave(permits, lki_counter_try_set(&permits->base, count, message, err));
+    if (!permits->base.is_served)
+        return leave(permits, lki_counter_try_set(&permits->base, count, message, err));
+    status = run_integer(list_of(permits, NULL, 0), "permits_try_set", message, &is_set, err);
+    if (status == LK_OK && is_set == 0)
+        status = LKI_FAIL(err, LK_BUSY, "%s: it is set already", permits->base.key);
+    return leave(permits, status);
 }
 
 lk_status lk_permits_set(lk_permits *permits, int64_t count, struct lk_error *err)
@@ -368,21 +395,19 @@ lk_status lk_permits_set(lk_permits *permits, int64_t count, struct lk_error *er
     if (status == LK_OK) status = lki_counter_check_number(count, 0, "permits", err);
     if (status != LK_OK) return leave(permits, status);
     (void)lki_number(number, count);
-    struct lki_permit_list none = list_of(permits, NULL, 0);
-    return leave(permits, run_integer(&none, "permits_set", number, &done, err));
+    return leave(permits,
+                 run_integer(list_of(permits, NULL, 0), "permits_set", number, &done, err));
 }
 
 lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, struct lk_error *err)
 {
     long long counts[2] = {0};
-    lk_reply *reply = NULL;
     lk_status status = enter(permits, err);
 
     if (status != LK_OK) return leave(permits, status);
     if (!out) return leave(permits, LKI_FAIL(err, LK_INVALID, "no result (NULL)"));
     struct lki_permit_list none = list_of(permits, NULL, 0);
-    status = lki_permit_list_run(&none, "permits_usage", NULL, &reply, err);
-    if (status == LK_OK) status = lki_reply_integers(reply, counts, 2, err);
+    status = lki_permit_list_run(&none, "permits_usage", counts, 2, err);
     if (status != LK_OK) return leave(permits, status);
     *out = (struct lk_permits_usage){.available = counts[0], .acquired = counts[1]};
     return leave(permits, LK_OK);
@@ -390,11 +415,16 @@ lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, st
 
 lk_status lk_permits_delete(lk_permits *permits, struct lk_error *err)
 {
+    long long was_there = 0;
     lk_status status = enter(permits, err);
 
-    return leave(permits, status == LK_OK
-                              ? lki_counter_delete(&permits->base, permits->timeouts, NULL, err)
-                              : status);
+    if (status != LK_OK) return leave(permits, status);
+    if (!permits->base.is_served)
+        return leave(permits, lki_counter_delete(&permits->base, permits->timeouts, NULL, err));
+    status = run_integer(list_of(permits, NULL, 0), "permits_delete", NULL, &was_there, err);
+    if (status == LK_OK && was_there == 0)
+        status = LKI_FAIL(err, LK_NOT_OWNER, "%s: there is none", permits->base.key);
+    return leave(permits, status);
 }
 
 void lk_permits_cancel(lk_permits *permits)

@@ -20,6 +20,8 @@ struct lki_lock_ops {
     const char *kind;
     const char *guard_script; /* name of the owner check that goes in front of a guarded script */
     const char *renew_script; /* KEYS: key, renew_key if any. ARGV: token, lease. Answers 1 or 0. */
+    /* Instead of both, where there are no scripts. OK, LOST, UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY. */
+    lk_status (*renew)(lk_lock *lock, int64_t lease_ms, int64_t deadline, struct lk_error *err);
     enum lki_wake_rule wake_rule;
     bool is_silent; /* a release publishes nothing: waiters back off instead */
     /* Before the first try of an acquire: draw lock->token, derive names from it. NULL: a random
@@ -41,12 +43,13 @@ struct lki_lock_ops {
     lk_status (*leave)(lk_lock *lock, unsigned depth, int64_t deadline, struct lk_error *err);
     /* The last release. OK, NOT_OWNER, UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY */
     lk_status (*release)(lk_lock *lock, int64_t deadline, struct lk_error *err);
+    /* The hold has ended for certain, as is seen without asking anybody. Any thread, while it is held. NULL: never. */
+    bool (*is_over)(const lk_lock *lock);
     /* Whoever holds it. OK, NOT_OWNER (nobody), UNKNOWN... NULL: cannot be broken */
     lk_status (*force)(lk_lock *lock, int64_t deadline, struct lk_error *err);
     void (*free)(lk_lock *lock);
 
-    /* Locks made of locks. */
-    bool is_of_locks; /* each is watched, and not the whole */
+    /* Locks made of locks: each is watched, and not the whole. */
     lk_status (*acquire_all)(lk_lock *lock, const struct lk_lock_options *options,
                              unsigned *out_attempts, struct lk_error *err);
     lk_status (*release_all)(lk_lock *lock, struct lk_error *err);
@@ -54,7 +57,8 @@ struct lki_lock_ops {
     int64_t (*remaining_ms)(const lk_lock *lock);
     void (*cancel)(lk_lock *lock);
     /* Part of a lock: the hook is not told of its renewals and its loss, but this is called, on the
-       watchdog's thread. ends: until when it is held, if status is OK. NULL: the hook is. */
+       watchdog's thread. ends: until when it is held, if status is OK; 0: that it is was checked. NULL:
+       the hook is. */
     void (*renewed)(lk_lock *lock, lk_status status, int64_t begin, int64_t ends);
 };
 
@@ -70,9 +74,10 @@ struct lk_lock {
     lk_client *client;     /* borrowed, and kept from being freed */
     atomic_bool is_in_use; /* by a thread that is inside a verb */
     atomic_bool *in_use;   /* borrowed: that, or of the other side of a read/write lock */
-    char *key;             /* owned */
-    char *wake_channel;    /* owned */
-    char *renew_key;       /* owned; NULL: renewals touch the key alone */
+    lk_lock *other; /* borrowed: of a side of a read/write lock, with which it ends; else NULL */
+    char *key;      /* owned */
+    char *wake_channel; /* owned */
+    char *renew_key;    /* owned; NULL: renewals touch the key alone */
     char token[LKI_OWNER_MAX];
     int64_t lease_ms;       /* of the renewals, and the least that leave() restores */
     unsigned depth;         /* acquires without their release yet */
@@ -99,6 +104,12 @@ int64_t lki_hold_ends_at(int64_t sent_at, int64_t lease_ms);
 
 /* The watchdog says: the hold has ended. Calls nothing; true if it was held until now. */
 bool lki_hold_lose(lk_lock *lock);
+
+/* Whether its server can be asked if it is still ours. */
+static inline bool lki_hold_can_be_checked(const lk_lock *lock)
+{
+    return lock->ops->guard_script || lock->ops->renew;
+}
 
 /* Make the descriptor of lk_lock_lost_fd() readable; -1: there is none. */
 void lki_hold_tell_fd(int fd);

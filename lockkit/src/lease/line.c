@@ -42,7 +42,7 @@ struct lki_exchange {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-enum lki_verdict lki_line_verdict(const struct lki_query *query)
+static enum lki_verdict line_verdict(const struct lki_query *query)
 {
     static const char *const gone[] = {"NOTOWNER", "WRONGTYPE",
                                        NULL}; /* or something else by now */
@@ -332,7 +332,7 @@ static lk_status exchange_on(struct lki_line *line, bool by_text)
     return exchange_on(line, true); /* once */
 }
 
-void lki_line_abort(struct lki_line *line)
+static void line_give_up(struct lki_line *line)
 {
     if (line->is_borrowed)
         lki_redis_traces(line->redis)->is_changed = true; /* answers may come late */
@@ -354,7 +354,7 @@ static bool replace(struct lki_line *line)
     return borrow(line);
 }
 
-void lki_line_go_on(struct lki_line *line)
+static void line_go_on(struct lki_line *line)
 {
     lk_status status = line->is_open ? LK_OK : connect_on(line);
     bool is_failed_connect = status != LK_OK && status != LK_BUSY; /* which was told of */
@@ -366,7 +366,7 @@ void lki_line_go_on(struct lki_line *line)
         line->events = 0;
         if (line->is_borrowed) hang_up(line);
     } else if (status != LK_BUSY || lki_clock_now() >= lki_line_until(line)) {
-        lki_line_abort(line);
+        line_give_up(line);
     }
 }
 
@@ -380,19 +380,19 @@ static bool is_of_use(const struct lki_line *line)
            lki_redis_is_usable(line->redis);
 }
 
-void lki_line_start(struct lki_line *line)
+static void line_start(struct lki_line *line)
 {
     assert(!lki_line_is_under_way(line) && line->round.count > 0);
     if (line->redis && !is_of_use(line)) hang_up(line);
-    lki_line_go_on(line);
+    line_go_on(line);
 }
 
-void lki_line_look(struct lki_line *line)
+static void line_look(struct lki_line *line)
 {
     if (!lki_redis_is_usable(line->redis)) hang_up(line);
 }
 
-bool lki_line_stands_since(struct lki_line *line, int64_t moment)
+static bool line_stands_since(struct lki_line *line, int64_t moment)
 {
     if (!line->redis && !take_reserve(line)) return false;
     return line->is_open && !line->is_borrowed && line->connected_at < moment &&
@@ -409,13 +409,36 @@ int64_t lki_line_until(const struct lki_line *line)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-void lki_line_clear(struct lki_line *line)
+static void line_clear(struct lki_line *line)
 {
     drop_exchange(line);
     for (size_t i = 0; i < line->round.count; i++)
         lk_reply_free(line->round.queries[i].reply);
     line->round.count = 0;
 }
+
+static void line_free(struct lki_line *line)
+{
+    line_clear(line);
+    hang_up(line);
+    lki_node_unref(line->node);
+    free(line);
+}
+
+static int line_fd(const struct lki_line *line)
+{
+    return line->redis ? lki_redis_fd(line->redis) : -1;
+}
+
+static const struct lki_line_ops redis_ops = {.start = line_start,
+                                              .go_on = line_go_on,
+                                              .give_up = line_give_up,
+                                              .look = line_look,
+                                              .stands_since = line_stands_since,
+                                              .fd = line_fd,
+                                              .verdict = line_verdict,
+                                              .clear = line_clear,
+                                              .free = line_free};
 
 struct lki_line *lki_line_new(lk_client *client, struct lki_node *node, int64_t connect_ms)
 {
@@ -425,17 +448,9 @@ struct lki_line *lki_line_new(lk_client *client, struct lki_node *node, int64_t 
         lki_node_unref(node);
         return NULL;
     }
+    line->ops = &redis_ops;
     line->client = client;
     line->node = node;
     line->connect_ms = connect_ms;
     return line;
-}
-
-void lki_line_free(struct lki_line *line)
-{
-    if (!line) return;
-    lki_line_clear(line);
-    hang_up(line);
-    lki_node_unref(line->node);
-    free(line);
 }

@@ -1,6 +1,6 @@
 /*
- * The watchdog's connection to one server, and the round of queries under way on it. Nothing here
- * waits. The watchdog's thread only.
+ * The watchdog's connection to one server, and the round of queries under way on it. How those are said
+ * is the backend's: line.c speaks to Redis. Nothing here waits. The watchdog's thread only.
  */
 #ifndef LKI_LINE_H
 #define LKI_LINE_H
@@ -23,12 +23,13 @@ enum lki_verdict {
 };
 
 struct lki_query {
-    lk_lock *lock;         /* borrowed: its lease is_taken */
-    bool is_check;         /* is it ours? Prolongs nothing. Else a renewal */
-    bool is_asking;        /* tell the server first that an ASK has sent us */
-    bool is_told;          /* the hold has ended before the answer came, and its holder knows */
-    lk_reply *reply;       /* owned; NULL: none yet */
-    struct lki_line *next; /* of an ASK: who can tell */
+    lk_lock *lock;            /* borrowed: its lease is_taken */
+    bool is_check;            /* is it ours? Prolongs nothing. Else a renewal */
+    bool is_asking;           /* tell the server first that an ASK has sent us */
+    bool is_told;             /* the hold has ended before the answer came, and its holder knows */
+    enum lki_verdict verdict; /* once the round is over */
+    lk_reply *reply;          /* owned; NULL: none yet. Redis' alone */
+    struct lki_line *next;    /* of an ASK: who can tell */
 };
 
 struct lki_round {
@@ -40,6 +41,7 @@ struct lki_round {
 };
 
 struct lki_line {
+    const struct lki_line_ops *ops;
     lk_client *client;       /* borrowed */
     int64_t connect_ms;      /* at most, of a round */
     struct lki_node *node;   /* ours: a reference */
@@ -57,24 +59,30 @@ struct lki_line {
     struct lki_lease *first, *last; /* guarded by the watchdog's mutex: they wait for a round */
 };
 
-/* Takes the reference to the node. NULL: no memory. */
-struct lki_line *lki_line_new(lk_client *client, struct lki_node *node, int64_t connect_ms);
-void lki_line_free(struct lki_line *line);
+/* What a backend's lines can do. */
+struct lki_line_ops {
+    /* Ask what stands in line->round. Not while a round is under way. */
+    void (*start)(struct lki_line *line);
+    /* Go on with the round as far as goes without waiting, or give it up past its deadline. */
+    void (*go_on)(struct lki_line *line);
+    /* Give up what is not answered yet, and the connection. */
+    void (*give_up)(struct lki_line *line);
+    /* Between rounds: the socket is ready, so it has ended. */
+    void (*look)(struct lki_line *line);
+    /* Whether its connection is one that was begun before this moment, and stands. */
+    bool (*stands_since)(struct lki_line *line, int64_t moment);
+    /* Its connection's descriptor; -1: there is none. */
+    int (*fd)(const struct lki_line *line);
+    enum lki_verdict (*verdict)(const struct lki_query *query);
+    /* Forget the round; its answers go with it. */
+    void (*clear)(struct lki_line *line);
+    void (*free)(struct lki_line *line);
+};
 
-/* Ask what stands in line->round. Not while a round is under way. */
-void lki_line_start(struct lki_line *line);
-/* Go on with the round as far as goes without waiting, or give it up past its deadline. */
-void lki_line_go_on(struct lki_line *line);
-/* Give up what is not answered yet, and the connection. */
-void lki_line_abort(struct lki_line *line);
-/* Between rounds: the socket is ready, so it has ended. */
-void lki_line_look(struct lki_line *line);
-/* Whether its connection is one that was begun before this moment, and stands. */
-bool lki_line_stands_since(struct lki_line *line, int64_t moment);
+/* To a server of Redis. Takes the reference to the node. NULL: no memory. */
+struct lki_line *lki_line_new(lk_client *client, struct lki_node *node, int64_t connect_ms);
 /* Until when the round waits. */
 int64_t lki_line_until(const struct lki_line *line);
-/* Forget the round; its answers go with it. */
-void lki_line_clear(struct lki_line *line);
 
 static inline bool lki_line_is_under_way(const struct lki_line *line)
 {
@@ -87,7 +95,6 @@ static inline bool lki_line_is_done(const struct lki_line *line)
     return line->round.count > 0 && line->events == 0;
 }
 
-enum lki_verdict lki_line_verdict(const struct lki_query *query);
 /* As the hook is told. */
 lk_status lki_line_status(enum lki_verdict verdict);
 

@@ -19,13 +19,15 @@ enum { NS_PER_S = 1000000000, FDS_OF_ITS_OWN = 2 };
 
 lk_status lki_lines_init(struct lki_lines *lines, struct lk_error *err)
 {
-    lines->is_cluster = lki_topology_is_cluster(lines->topology);
+    lines->is_cluster = lines->topology && lki_topology_is_cluster(lines->topology);
     lines->slot_count = lines->is_cluster ? LKI_SLOTS : 1;
     lines->by_slot = calloc(lines->slot_count, sizeof(struct lki_line *));
-    lines->fds = calloc(FDS_OF_ITS_OWN, sizeof *lines->fds);
+    lines->fds = calloc(FDS_OF_ITS_OWN + 1, sizeof *lines->fds);
     lines->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (lines->timer_fd < 0) return LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "timerfd");
-    return lines->by_slot && lines->fds ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "the watchdog");
+    if (!lines->by_slot || !lines->fds) return LKI_FAIL(err, LK_NO_MEMORY, "the watchdog");
+    lines->by_slot[0] = lines->first; /* of a backend that has one */
+    return LK_OK;
 }
 
 void lki_lines_done(struct lki_lines *lines)
@@ -34,7 +36,7 @@ void lki_lines_done(struct lki_lines *lines)
         struct lki_line *line = lines->first;
 
         lines->first = line->next;
-        lki_line_free(line);
+        line->ops->free(line);
     }
     if (lines->timer_fd > 0) (void)close(lines->timer_fd);
     free(lines->by_slot);
@@ -113,8 +115,8 @@ struct lki_line *lki_lines_learn(struct lki_lines *lines, int slot, const lk_rep
 static void look_at_idle(const struct lki_lines *lines, const struct pollfd *fd)
 {
     for (struct lki_line *line = lines->first; line; line = line->next) {
-        if (!line->redis) continue;
-        if ((fd++)->revents != 0 && !lki_line_is_under_way(line)) lki_line_look(line);
+        if (line->ops->fd(line) < 0) continue;
+        if ((fd++)->revents != 0 && !lki_line_is_under_way(line)) line->ops->look(line);
     }
 }
 
@@ -132,8 +134,8 @@ void lki_lines_wait(const struct lki_lines *lines, int wake_fd, int64_t until)
     for (const struct lki_line *line = lines->first; line; line = line->next) {
         short events = lki_line_is_under_way(line) ? line->events : POLLIN;
 
-        if (!line->redis) continue;
-        lines->fds[count++] = (struct pollfd){.fd = lki_redis_fd(line->redis), .events = events};
+        if (line->ops->fd(line) < 0) continue;
+        lines->fds[count++] = (struct pollfd){.fd = line->ops->fd(line), .events = events};
     }
     if (poll(lines->fds, count, -1) <= 0) return;
     look_at_idle(lines, lines->fds + FDS_OF_ITS_OWN);

@@ -59,9 +59,14 @@ static void wake(const struct lki_watchdog *watchdog)
     (void)done; /* a full counter wakes too */
 }
 
+static unsigned long epoch_now(const struct lki_watchdog *watchdog)
+{
+    return watchdog->options.topology ? lki_topology_epoch(watchdog->options.topology) : 0;
+}
+
 void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
 {
-    lock->lease.epoch = lki_topology_epoch(watchdog->options.topology);
+    lock->lease.epoch = epoch_now(watchdog);
     lock->lease.is_doubted = false;
     lock->lease.asked_at = lki_clock_now();
 }
@@ -69,11 +74,21 @@ void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
 lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *lock,
                                   int64_t deadline, struct lk_error *err)
 {
+    if (!watchdog->options.topology) return LK_OK; /* its line stands from the beginning */
     struct lki_node *node = lki_lines_node_of(&watchdog->lines, lock->key, err);
     lk_status status = node ? lki_pool_reserve(node->pool, deadline, err) : LK_UNREACHABLE;
 
     lki_node_unref(node);
     return status;
+}
+
+/* Once. */
+static bool is_seen_over(lk_lock *lock)
+{
+    if (!lock->ops->is_over || atomic_load(&lock->expires_at) == 0 || !lock->ops->is_over(lock))
+        return false;
+    atomic_store(&lock->expires_at, 0);
+    return true;
 }
 
 /* What is first asked for it, and when. */
@@ -82,13 +97,14 @@ static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
     struct lki_lease *lease = &lock->lease;
     int64_t now = lki_clock_now();
 
+    (void)is_seen_over(lock);
     lease->slot = lki_lines_slot_of(&watchdog->lines, lock->key);
     lease->is_asking = false;
     lease->is_doubted |= lease->epoch != watchdog->epoch;
     lease->end.key = atomic_load(&lock->expires_at);
     lease->renewal.key = lki_lease_renewal(lock, now + lock->lease_ms * NS_PER_MS / 3);
     int64_t look_at = now + YOUNG_MS * (int64_t)NS_PER_MS;
-    lease->is_young = look_at < lease->renewal.key && lock->ops->guard_script;
+    lease->is_young = look_at < lease->renewal.key && lki_hold_can_be_checked(lock);
     lease->is_exact = lease->is_young;
     if (lease->is_young) lease->renewal.key = look_at;
     if (lease->is_doubted) lease->renewal.key = now;
@@ -201,7 +217,7 @@ static bool look_at_young_locked(struct lki_watchdog *watchdog, struct lki_line 
     if (!lease->is_young) return false;
     lease->is_young = false;
     if (lease->is_doubted) return false;
-    lease->is_doubted = !lki_line_stands_since(line, lease->asked_at);
+    lease->is_doubted = !line->ops->stands_since(line, lease->asked_at);
     if (lease->is_doubted) return false;
     lease->is_exact = false;
     lki_leases_ask_at(&watchdog->leases, lock,
@@ -254,7 +270,7 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *li
         bool is_check = lki_lease_renewal(lock, now) == lki_never;
 
         /* An end is told before long; what is made of several locks is not checked as a whole. */
-        if (ends <= now || (is_check && !lock->ops->guard_script)) {
+        if (ends <= now || (is_check && !lki_hold_can_be_checked(lock))) {
             lock->lease.is_doubted = false;
             lki_leases_ask_at(&watchdog->leases, lock, lki_never);
             continue;
@@ -276,7 +292,7 @@ static void start_rounds_locked(struct lki_watchdog *watchdog)
         fill_round_locked(watchdog, line);
         if (line->round.count == 0) continue; /* all were over */
         (void)pthread_mutex_unlock(&watchdog->mutex);
-        lki_line_start(line);
+        line->ops->start(line);
         (void)pthread_mutex_lock(&watchdog->mutex);
     }
 }
@@ -303,17 +319,19 @@ static void tell_round(struct lki_watchdog *watchdog, struct lki_line *line)
     for (size_t i = 0; i < line->round.count; i++) {
         struct lki_query *query = &line->round.queries[i];
         lk_lock *lock = query->lock;
-        enum lki_verdict verdict = lki_line_verdict(query);
+        enum lki_verdict verdict = query->verdict = line->ops->verdict(query);
 
         is_doubtful |= verdict == LKI_SILENT || verdict == LKI_NOT_NOW;
-        if (verdict == LKI_NOT_NOW || verdict == LKI_ELSEWHERE)
+        if (query->reply && (verdict == LKI_NOT_NOW || verdict == LKI_ELSEWHERE))
             query->next = lki_lines_learn(&watchdog->lines, lock->lease.slot, query->reply, line);
         if (query->is_told) continue;
         if (!query->is_check && verdict != LKI_ELSEWHERE)
             tell_renewal(watchdog, lock, lki_line_status(verdict), sent_at);
+        if (query->is_check && verdict == LKI_OURS && lock->ops->renewed)
+            lock->ops->renewed(lock, LK_OK, sent_at, 0);
         if (verdict == LKI_GONE) tell_lost(watchdog, lock, sent_at);
     }
-    if (is_doubtful) lki_topology_doubt(watchdog->options.topology);
+    if (is_doubtful && watchdog->options.topology) lki_topology_doubt(watchdog->options.topology);
 }
 
 /* A hold that ends while its server is asked: its holder is told at once, and the round goes on for the
@@ -374,7 +392,7 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 {
     lk_lock *lock = query->lock;
     struct lki_lease *lease = &lock->lease;
-    enum lki_verdict verdict = query->is_told ? LKI_GONE : lki_line_verdict(query);
+    enum lki_verdict verdict = query->is_told ? LKI_GONE : query->verdict;
     int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
     int64_t next = next_after(query, verdict, sent_at);
 
@@ -409,7 +427,7 @@ static void finish_rounds_locked(struct lki_watchdog *watchdog)
         (void)pthread_mutex_lock(&watchdog->mutex);
         for (size_t i = 0; i < line->round.count; i++)
             settle_query_locked(watchdog, &line->round.queries[i], line->round.sent_at);
-        lki_line_clear(line);
+        line->ops->clear(line);
         (void)pthread_cond_broadcast(&watchdog->idle);
     }
 }
@@ -425,11 +443,12 @@ static void close_gone_locked(struct lki_watchdog *watchdog)
         assert(gone->round.count == 0);
         while (gone->first)
             lki_leases_ask_at(&watchdog->leases, lki_leases_waiting(gone), lki_clock_now());
-        lki_line_free(gone);
+        gone->ops->free(gone);
     }
 }
 
-/* Doubt every hold of this line; NULL: whose server is another one now, or was never asked by us. */
+/* Doubt every hold of this line; NULL: whose server is another one now, or was never asked by us. What is being
+   asked on another one by now need not be asked again. */
 static void doubt_leases_locked(struct lki_watchdog *watchdog, const struct lki_line *line)
 {
     int64_t now = lki_clock_now();
@@ -437,23 +456,43 @@ static void doubt_leases_locked(struct lki_watchdog *watchdog, const struct lki_
 
     for (size_t i = 0; (lock = lki_leases_at(&watchdog->leases, i)); i++) {
         if (lki_lines_known(&watchdog->lines, lock->lease.slot) != line) continue;
-        if (line && lock->lease.is_taken) continue; /* it is asked for on another one by now */
+        if (line && line->has_ended && lock->lease.is_taken) continue;
         lock->lease.is_doubted = true;
         if (lock->lease.is_taken) continue; /* it is asked for again when it is put back */
         lki_leases_ask_at(&watchdog->leases, lock, now);
     }
 }
 
+/* What is over ends now, also while a server is asked that cannot answer any more. Each moves others in the heap. */
+static void end_what_is_over_locked(struct lki_watchdog *watchdog)
+{
+    size_t i = 0;
+    lk_lock *lock = NULL;
+
+    while ((lock = lki_leases_at(&watchdog->leases, i++))) {
+        if (!is_seen_over(lock)) continue;
+        lki_leases_end_at(&watchdog->leases, lock, 0);
+        for (struct lki_line *line = watchdog->lines.first; line; line = line->next)
+            line->round.ends_at = 0;
+        i = 0;
+    }
+}
+
 static void look_again_locked(struct lki_watchdog *watchdog)
 {
-    unsigned long epoch = lki_topology_epoch(watchdog->options.topology);
+    unsigned long epoch = epoch_now(watchdog);
 
     if (!watchdog->is_to_look && watchdog->epoch == epoch) return;
     watchdog->is_to_look = false;
+    end_what_is_over_locked(watchdog);
+    if (!watchdog->options.topology) {
+        doubt_leases_locked(watchdog, watchdog->lines.first);
+        return;
+    }
     (void)pthread_mutex_unlock(&watchdog->mutex);
     lki_lines_look_again(&watchdog->lines);
     for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (line->is_gone && lki_line_is_under_way(line)) lki_line_abort(line);
+        if (line->is_gone && lki_line_is_under_way(line)) line->ops->give_up(line);
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
     watchdog->epoch = epoch;
@@ -509,7 +548,7 @@ static void sleep_locked(struct lki_watchdog *watchdog)
     (void)pthread_mutex_unlock(&watchdog->mutex);
     if (until > 0) lki_lines_wait(&watchdog->lines, watchdog->wake_fd, until);
     for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (lki_line_is_under_way(line)) lki_line_go_on(line);
+        if (lki_line_is_under_way(line)) line->ops->go_on(line);
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
     watchdog->wakes_at = 0;
@@ -531,7 +570,7 @@ void *lki_watchdog_main(void *arg)
         sleep_locked(watchdog);
     }
     for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (lki_line_is_under_way(line)) lki_line_abort(line);
+        if (lki_line_is_under_way(line)) line->ops->give_up(line);
     }
     finish_rounds_locked(watchdog); /* so that nobody waits for a lease that is taken */
     (void)pthread_mutex_unlock(&watchdog->mutex);
@@ -560,7 +599,8 @@ struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options
     watchdog->options = *options;
     watchdog->lines = (struct lki_lines){.client = options->client,
                                          .topology = options->topology,
-                                         .connect_ms = options->connect_ms};
+                                         .connect_ms = options->connect_ms,
+                                         .first = options->line};
     (void)pthread_mutex_init(&watchdog->mutex, NULL);
     (void)pthread_cond_init(&watchdog->idle, NULL);
     watchdog->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -32,7 +32,8 @@ struct lki_lease {
 
 struct lki_watchdog_options {
     lk_client *client;             /* borrowed */
-    struct lki_topology *topology; /* borrowed */
+    struct lki_topology *topology; /* borrowed; NULL: not of Redis */
+    struct lki_line *line;         /* without a topology: the only one; owned from now on */
     int64_t connect_ms;
     int64_t command_ms;
 };
@@ -58,7 +59,7 @@ void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock);
    back. */
 bool lki_watchdog_remove_by(struct lki_watchdog *watchdog, lk_lock *lock, int64_t deadline);
 
-/* The servers have changed: see at once which holds the new ones know of. Any thread. */
+/* The servers have changed, or some hold may have ended: see at once which they know of. Any thread. */
 void lki_watchdog_look_again(struct lki_watchdog *watchdog);
 
 /* The watchdog thread's body (arg: the watchdog): returns after lki_watchdog_stop(). */

@@ -14,8 +14,11 @@
 lk_lock *lki_hash_lock_new(const struct lki_lock_ops *ops, lk_client *client, const char *key,
                            char *fence_key, struct lk_error *err)
 {
+    if (client && client->backend) {
+        free(fence_key);
+        return client->backend->lock_new(client, ops->kind, key, err);
+    }
     struct hash_lock *self = calloc(1, sizeof *self);
-
     if (!self) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
         free(fence_key);

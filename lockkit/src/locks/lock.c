@@ -19,8 +19,9 @@
 #include "wait/wait.h"
 
 enum {
-    LEASE_LEAST_MS = 10, /* a shorter one would end on the way */
-    UNDO_MAX_MS = 100,   /* what an undo after a lost reply may cost */
+    LEASE_LEAST_MS = 10,   /* a shorter one would end on the way */
+    UNDO_MAX_MS = 100,     /* what an undo after a lost reply may cost */
+    STALL_MOST_MS = 60000, /* a server that goes on after so long still does what it was asked */
 };
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -38,6 +39,7 @@ lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client
     lki_waiter_init(&lock->waiter, ops->wake_rule);
     lock->waiter.cancelled_by = &lock->is_cancelled;
     if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
+    if (!ops->renew && lki_context_check_redis(client, ops->kind, err) != LK_OK) return LK_INVALID;
     if (len < 1 || len > LKI_KEY_MAX)
         return LKI_FAIL(err, LK_INVALID, "a lock's key has 1 to %d bytes", LKI_KEY_MAX);
     lock->client = lki_context_ref(client);
@@ -67,7 +69,7 @@ void lki_lock_done(lk_lock *lock)
 
 void lk_lock_free(lk_lock *lock)
 {
-    if (lock) lock->ops->free(lock);
+    if (lock && !lock->other) lock->ops->free(lock); /* a side is lent */
 }
 
 /* ---- the local view -------------------------------------------------------------------------------- */
@@ -241,7 +243,7 @@ void lki_lock_undo(lk_lock *lock)
 {
     int64_t budget_ms = lock->lease_ms / 10 < UNDO_MAX_MS ? lock->lease_ms / 10 : UNDO_MAX_MS;
 
-    lock->owe_until = lki_clock_after_ms(lock->lease_ms);
+    lock->owe_until = lki_clock_after_ms(lock->lease_ms + STALL_MOST_MS);
     (void)lock->ops->release(lock, lki_clock_after_ms(budget_ms), NULL);
     lock->owe_until = 0;
 }
@@ -255,13 +257,12 @@ static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *e
     lk_status status =
         lock->is_renewed ? lki_watchdog_make_ready(watchdog, lock, deadline, err) : LK_OK;
 
-    int64_t sent_at = lki_clock_now();
-    lki_watchdog_expect(watchdog, lock);
+    lki_watchdog_expect(watchdog, lock); /* now, unless the try itself says when it asked */
     if (status == LK_OK) status = lock->ops->try_acquire(lock, out_ttl_ms, deadline, err);
     if (status == LK_OK) status = lki_exchange_check_synced(lock->client, lock->is_synced, err);
     if (status == LK_UNKNOWN || status == LK_UNSYNCED) lki_lock_undo(lock);
     if (status != LK_OK) return status;
-    atomic_store(&lock->expires_at, lki_hold_ends_at(sent_at, lock->lease_ms));
+    atomic_store(&lock->expires_at, lki_hold_ends_at(lock->lease.asked_at, lock->lease_ms));
     if (lki_clock_now() < atomic_load(&lock->expires_at)) return LK_OK;
     lki_lock_undo(lock);
     return LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease of %lld ms had ended",
@@ -422,8 +423,8 @@ static lk_status acquire_again(lk_lock *lock, const struct lk_lock_options *opti
     return status;
 }
 
-lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
-                          struct lk_error *err)
+lk_status lki_lock_acquire_as(lk_lock *lock, const struct lk_lock_options *options, bool *is_so,
+                              struct lk_error *err)
 {
     struct lk_lock_options known;
     int64_t begin = lki_clock_now();
@@ -433,6 +434,7 @@ lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
     if (status == LK_OK) status = lki_lock_enter(lock, err);
     if (status != LK_OK) return status;
     options = &known;
+    if (is_so) *is_so = true;
     int state = atomic_load(&lock->state);
     bool is_again = lock->ops->reenter && (state == LOCK_HELD || state == LOCK_LOST);
     if (lock->ops->acquire_all) {
@@ -442,9 +444,16 @@ lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
     } else {
         status = acquire_first(lock, options, &attempts, err);
     }
+    if (is_so) *is_so = false;
     (void)lki_lock_leave_wait(lock, options, status);
     lki_lock_emit(lock, LK_EVENT_ACQUIRE, status, begin, attempts);
     return status;
+}
+
+lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
+                          struct lk_error *err)
+{
+    return lki_lock_acquire_as(lock, options, NULL, err);
 }
 
 lk_status lk_lock_try(lk_lock *lock, struct lk_error *err)
@@ -531,12 +540,6 @@ lk_status lk_lock_close(lk_lock *lock, struct lk_error *err)
 
 /* ---- what is asked of a lock ---------------------------------------------------------------------------- */
 
-/* What is made of locks is told of by their watchdogs; but a redlock that is not renewed is watched as one. */
-static bool is_watched_in_parts(const lk_lock *lock)
-{
-    return lock->ops->is_of_locks || (lock->ops->acquire_all && lock->is_renewed);
-}
-
 int lk_lock_lost_fd(lk_lock *lock)
 {
     int fd = lock ? atomic_load(&lock->lost_fd) : -1;
@@ -546,7 +549,7 @@ int lk_lock_lost_fd(lk_lock *lock)
     if (fd < 0) return fd;
     atomic_store(&lock->lost_fd, fd);
     if (lki_context_is_foreign(lock->client)) return fd;
-    if (atomic_load(&lock->state) == LOCK_HELD && !is_watched_in_parts(lock)) {
+    if (atomic_load(&lock->state) == LOCK_HELD && !lock->ops->acquire_all) {
         unwatch(lock); /* it may be there already, for another reason */
         if (lki_watchdog_add(lki_context_watchdog(lock->client), lock, NULL) != LK_OK)
             (void)lki_hold_lose(lock);
@@ -555,9 +558,9 @@ int lk_lock_lost_fd(lk_lock *lock)
     return fd;
 }
 
-static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+static lk_status renew_by_script(lk_lock *lock, int64_t lease_ms, int64_t deadline,
+                                 struct lk_error *err)
 {
-    int64_t sent_at = lki_clock_now();
     char lease[LKI_NUMBER_MAX];
     long long is_ours = 0;
     struct lki_call call = {.script = lock->ops->renew_script,
@@ -567,14 +570,23 @@ static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err
                             .arg_count = 2};
 
     if (lock->renew_key) call.keys[call.key_count++] = lk_bytes_of(lock->renew_key);
-    lk_status status =
-        lki_call_integer(lock->client, &call, lki_context_deadline(lock->client, 0), &is_ours, err);
+    lk_status status = lki_call_integer(lock->client, &call, deadline, &is_ours, err);
 
-    if (status != LK_OK) return status;
-    if (is_ours != 1) {
+    return status == LK_OK && is_ours != 1 ? LK_LOST : status;
+}
+
+static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+{
+    int64_t sent_at = lki_clock_now();
+    int64_t deadline = lki_context_deadline(lock->client, 0);
+    lk_status status =
+        (lock->ops->renew ? lock->ops->renew : renew_by_script)(lock, lease_ms, deadline, err);
+
+    if (status == LK_LOST) {
         (void)lki_hold_lose(lock);
         return LKI_FAIL(err, LK_LOST, "%s: not held by this handle any more", lock->key);
     }
+    if (status != LK_OK) return status;
     lock->lease_ms = lease_ms;
     int64_t ends = lki_hold_ends_at(sent_at, lease_ms);
     if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);

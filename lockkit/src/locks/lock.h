@@ -28,6 +28,10 @@ lk_status lki_lock_leave(lk_lock *lock, lk_status status);
 lk_status lki_lock_leave_wait(lk_lock *lock, const struct lk_lock_options *options,
                               lk_status status);
 
+/* lk_lock_acquire(); *is_so, unless it is NULL, is true while the handle is in use by it. */
+LK_MUST_CHECK lk_status lki_lock_acquire_as(lk_lock *lock, const struct lk_lock_options *options,
+                                            bool *is_so, struct lk_error *err);
+
 /* Begin a pursuit of a lock; the caller adds what it tries. */
 struct lki_pursuit lki_lock_pursuit(lk_lock *lock, int64_t deadline);
 

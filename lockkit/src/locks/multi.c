@@ -96,10 +96,13 @@ struct round {
     struct lk_error why_busy, why_hopeless;
 };
 
-/* It may be had later. */
-static bool is_for_now(lk_status status)
+/* It may be had later: of somebody else, or of a server that is away. */
+static bool is_for_now(const struct member *member)
 {
-    return status == LK_BUSY || status == LK_EXHAUSTED;
+    bool is_away = member->status == LK_UNREACHABLE || member->status == LK_UNKNOWN;
+
+    if (is_away) return !lki_context_is_impatient(member->lock->client);
+    return member->status == LK_BUSY || member->status == LK_EXHAUSTED;
 }
 
 static lk_status take(struct multi *self, struct round *round, size_t i, int64_t wait_ms)
@@ -116,7 +119,7 @@ static lk_status take(struct multi *self, struct round *round, size_t i, int64_t
     member->status = lk_lock_acquire(member->lock, &options, &why);
     member->is_taken = member->status == LK_OK;
     if (member->status != LK_OK)
-        *(is_for_now(member->status) ? &round->why_busy : &round->why_hopeless) = why;
+        *(is_for_now(member) ? &round->why_busy : &round->why_hopeless) = why;
     return member->status;
 }
 
@@ -127,7 +130,7 @@ static lk_status take_soon(struct multi *self, struct round *round, size_t i)
     bool is_behind = self->needed == self->count && i > round->first;
     int left_ms = lki_clock_left_ms(round->deadline);
 
-    if (!is_for_now(status) || !is_behind || left_ms == 0) return status;
+    if (!is_for_now(&self->members[i]) || !is_behind || left_ms == 0) return status;
     round->has_waited = true;
     return take(self, round, i, left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS);
 }
@@ -141,6 +144,11 @@ static lk_status take_alone(struct multi *self, struct round *round, size_t i)
     return take(self, round, i, is_needed || left_ms < ALONE_MS ? left_ms : ALONE_MS);
 }
 
+static bool is_hopeless(const struct multi *self, const struct round *round)
+{
+    return round->hopeless > self->count - self->needed;
+}
+
 /* Whether the round may still succeed. */
 static bool note(const struct multi *self, struct round *round, size_t i, lk_status status)
 {
@@ -149,15 +157,16 @@ static bool note(const struct multi *self, struct round *round, size_t i, lk_sta
     if (status == LK_OK) return true;
     if (status == LK_CANCELLED || status == LK_INVALID) {
         round->hopeless = self->count;
-    } else if (!is_for_now(status)) {
+    } else if (!is_for_now(&self->members[i])) {
         round->hopeless++;
-    } else if (round->busy == nobody) {
+    } else if (round->busy == nobody ||
+               (status == LK_BUSY && self->members[round->busy].status != LK_BUSY)) {
         round->busy = i;
     }
-    return ++round->failures <= allowed && round->hopeless <= allowed;
+    return ++round->failures <= allowed && !is_hopeless(self, round);
 }
 
-/* OK: enough are taken. is_for_now(): not yet, and round->busy is to be waited for. */
+/* OK: enough are taken. Else, unless it is hopeless: not yet, and round->busy is to be waited for. */
 static lk_status take_all(struct multi *self, struct round *round, struct lk_error *err)
 {
     bool goes_on = true;
@@ -174,8 +183,7 @@ static lk_status take_all(struct multi *self, struct round *round, struct lk_err
         if (i != round->first) goes_on = note(self, round, i, take_soon(self, round, i));
     }
     if (goes_on) return LK_OK;
-    bool is_hopeless = round->hopeless > self->count - self->needed;
-    *err = is_hopeless ? round->why_hopeless : round->why_busy;
+    *err = is_hopeless(self, round) ? round->why_hopeless : round->why_busy;
     return err->code;
 }
 
@@ -301,10 +309,14 @@ static lk_status acquire_by_rounds(struct multi *self, const struct lk_lock_opti
     for (;;) {
         ++*out_attempts;
         lk_status status = take_all(self, &round, err);
-        if (status == LK_OK) status = become_holder(self, &round, err);
+        bool goes_on = !is_hopeless(self, &round);
+        if (status == LK_OK) {
+            status = become_holder(self, &round, err);
+            goes_on = status == LK_EXHAUSTED;
+        }
         if (status == LK_OK) return LK_OK;
         bool has_met = give_back(self);
-        if (!is_for_now(status) || lki_clock_left_ms(round.deadline) == 0) return status;
+        if (!goes_on || lki_clock_left_ms(round.deadline) == 0) return status;
         if (has_met) status = pause_by_chance(&self->base, round.deadline, err);
         if (has_met && status != LK_OK) return status;
         round.first = round.busy;
@@ -408,7 +420,6 @@ static const struct lki_lock_ops multi_ops = {
     .acquire_all = multi_acquire,
     .release_all = multi_release,
     .renew_all = multi_renew,
-    .is_of_locks = true,
     .remaining_ms = multi_remaining_ms,
     .cancel = multi_cancel,
 };
@@ -438,6 +449,7 @@ static lk_status check_members(lk_lock *const *locks, size_t count, unsigned all
     for (size_t i = 0; i < count; i++) {
         if (!locks[i]) return LKI_FAIL(err, LK_INVALID, "no lock (NULL)");
         lk_status status = lki_context_check(locks[i]->client, err);
+        if (status == LK_OK) status = lki_context_check_redis(locks[i]->client, "multi", err);
         if (status != LK_OK) return status;
         if (locks[i]->ops->acquire_all) {
             return LKI_FAIL(err, LK_INVALID, "%s: a %s lock cannot be part of a multi lock",

@@ -311,8 +311,8 @@ static const struct lki_lock_ops mutex_ops = {
 
 lk_lock *lk_mutex_new(lk_client *client, const char *key, struct lk_error *err)
 {
+    if (client && client->backend) return client->backend->lock_new(client, "mutex", key, err);
     struct mutex *self = calloc(1, sizeof *self);
-
     if (!self) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
         return NULL;

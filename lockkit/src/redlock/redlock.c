@@ -86,6 +86,7 @@ static lk_status check_clients(lk_client *const *clients, size_t count,
     }
     for (size_t i = 0; i < count; i++) {
         lk_status status = lki_context_check(clients[i], err);
+        if (status == LK_OK) status = lki_context_check_redis(clients[i], "redlock", err);
 
         if (status != LK_OK) return status;
         if (!lki_context_pool(clients[i])) {
@@ -109,12 +110,15 @@ static void redlock_free(lk_lock *lock)
 {
     struct redlock *self = lki_redlock_of(lock);
 
+    if (lock->client && !lki_context_is_foreign(lock->client))
+        (void)lki_redlock_unwatch(self, INT64_MAX);
     for (size_t i = 0; i < self->count; i++) {
         if (self->members[i].base.ops) lki_lock_done(&self->members[i].base);
         lk_reply_free(self->seats[i].reply);
     }
     free(self->members_key);
     lki_lock_done(lock);
+    (void)pthread_mutex_destroy(&self->mutex);
     free(self);
 }
 
@@ -181,10 +185,11 @@ static void seat_clients(struct redlock *self, lk_client *const *clients)
 
 static lk_status make_members(struct redlock *self, const char *key, struct lk_error *err)
 {
-    const struct lki_lock_ops *ops =
-        self->options.is_bound_to_members ? &lki_redlock_bound_member_ops : &lki_redlock_member_ops;
+    bool is_bound = self->options.is_bound_to_members;
     lk_status status = LK_OK;
 
+    self->member_ops = is_bound ? &lki_redlock_bound_member_ops : &lki_redlock_member_ops;
+    self->regain_ops = is_bound ? NULL : &lki_redlock_regain_ops;
     for (size_t i = 0; i < self->count && status == LK_OK; i++) {
         struct redlock_member *member = &self->members[i];
 
@@ -192,7 +197,7 @@ static lk_status make_members(struct redlock *self, const char *key, struct lk_e
         member->status = LK_CANCELLED;
         member->base.wake_channel = lki_name_prefix("lockkit_wake", key);
         if (!member->base.wake_channel) return LKI_FAIL(err, LK_NO_MEMORY, "a lock");
-        status = lki_lock_init(&member->base, ops, self->seats[i].client, key, err);
+        status = lki_lock_init(&member->base, self->member_ops, self->seats[i].client, key, err);
         if (status == LK_OK && self->members_key) {
             member->base.renew_key = strdup(self->members_key);
             if (!member->base.renew_key) status = LKI_FAIL(err, LK_NO_MEMORY, "a lock");
@@ -218,6 +223,7 @@ lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
         return NULL;
     }
+    (void)pthread_mutex_init(&self->mutex, NULL);
     self->options = *options;
     if (self->options.retry_ms == 0) self->options.retry_ms = RETRY_MS;
     self->count = count;

@@ -1,10 +1,12 @@
 /*
  * The inside of a redlock, for the files that make it: redlock.c (life, report), redlock_acquire.c,
- * redlock_wait.c (its pauses), redlock_hold.c (renewal), redlock_release.c; and redlock_parts.c, what
- * these ask of it.
+ * redlock_wait.c (its pauses), redlock_hold.c (renewal), redlock_regain.c (votes that were lost),
+ * redlock_release.c; and redlock_parts.c, what these ask of it.
  */
 #ifndef LKI_REDLOCK_H
 #define LKI_REDLOCK_H
+
+#include <pthread.h>
 
 #include "lockkit/locks.h"
 
@@ -16,7 +18,9 @@ enum lki_vote {
     LKI_VOTE_NONE,     /* nothing of ours can be there */
     LKI_VOTE_OPEN,     /* asked, not answered: it may have the key, and does not count */
     LKI_VOTE_COUNTED,  /* it has said yes */
-    LKI_VOTE_LOST,     /* it has said: not ours, or its lease ended. For good */
+    LKI_VOTE_LOST,     /* it has said: not ours, or its lease ended */
+    LKI_VOTE_ASKED,    /* it was lost, and is asked for anew */
+    LKI_VOTE_REGAINED, /* it is had anew, and does not count yet */
     LKI_VOTE_RELEASED, /* it has confirmed that the key is gone */
 };
 
@@ -25,11 +29,13 @@ struct redlock;
 /* One server. base: for its client's watchdog and hub, which know nothing of the others. */
 struct redlock_member {
     lk_lock base;
-    struct redlock *redlock; /* borrowed */
-    size_t place;            /* in the caller's array */
-    _Atomic int vote;        /* enum lki_vote */
-    bool may_be_released;    /* a release was sent, and not answered */
-    bool is_watched;         /* its watchdog may touch it */
+    struct redlock *redlock;      /* borrowed */
+    size_t place;                 /* in the caller's array */
+    _Atomic int vote;             /* enum lki_vote */
+    _Atomic int64_t confirmed_at; /* what it last said yes to was sent then */
+    _Atomic int64_t since;        /* lost, or had anew: it was so by then */
+    bool may_be_released;         /* a release was sent, and not answered */
+    bool is_watched;              /* its watchdog may touch it */
     bool is_checked;
     bool by_text;     /* it does not know the digest of what is asked now */
     lk_status status; /* for the report */
@@ -43,12 +49,16 @@ struct redlock {
     int64_t node_ms;                   /* of this acquire */
     char members_hash[17];             /* "": not bound */
     char *members_key;                 /* owned; NULL: not bound */
+    const struct lki_lock_ops *member_ops, *regain_ops; /* NULL: what is lost stays so */
     size_t count;
     size_t quorum;
     size_t agreed;
     unsigned attempts;
     int64_t validity_ms;
     _Atomic int64_t told_ends_at; /* of the whole, as the hook knows it */
+    pthread_mutex_t
+        mutex;      /* guards what redlock_regain.c does; those of watchdogs are taken in it */
+    bool is_tended; /* votes that it loses are asked for anew */
     struct lki_seat seats[LKI_SEATS_MAX];
     struct redlock_member members[]; /* in the order of their names */
 };
@@ -60,6 +70,8 @@ size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote);
 
 /* Until when a member counts; 0: it does not. */
 int64_t lki_redlock_member_ends_at(const struct redlock_member *member);
+/* The latest moment that a majority of these reach, one for each member; 0: none. */
+int64_t lki_redlock_majority(const struct redlock *self, const int64_t *moments);
 /* The moment when fewer than a majority of leases are left. */
 int64_t lki_redlock_ends_at(const struct redlock *self);
 int64_t lki_redlock_remaining_ms(const lk_lock *lock);
@@ -78,9 +90,9 @@ struct redlock_words {
 };
 void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
                        struct lki_question *out);
-/* A release of ours by this script that the i-th server has not confirmed. NULL: out of memory. */
-struct lki_debt *lki_redlock_debt(const struct redlock *self, size_t i, const char *script,
-                                  int64_t until);
+/* A release of this token by this script that the server has not confirmed. NULL: out of memory. */
+struct lki_debt *lki_redlock_debt(const struct redlock_member *member, const char *token,
+                                  const char *script, int64_t until);
 /* Whether the answer was that the digest is not known; it is asked by text from now on. */
 bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply);
 
@@ -111,7 +123,7 @@ lk_status lki_redlock_pause(struct redlock_waiting *waiting, bool is_split, stru
 void lki_redlock_waiting_done(struct redlock_waiting *waiting, lk_status status);
 void lki_redlock_cancel(lk_lock *lock);
 
-/* redlock_hold.c. watch: renew its members, or notice its end. unwatch: how many of the members no
+/* redlock_hold.c. watch: renew its members, or check them; notice its end. unwatch: how many of the members no
    watchdog touches any more; waits for a round under way until the deadline. */
 lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err);
 size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline);
@@ -122,6 +134,15 @@ void lki_redlock_member_lost(lk_lock *lock,
 void lki_redlock_note_silent(struct redlock *self, struct lk_error *why);
 extern const struct lki_lock_ops lki_redlock_member_ops;
 extern const struct lki_lock_ops lki_redlock_bound_member_ops;
+extern const struct lki_lock_ops lki_redlock_regain_ops;
+
+/* redlock_regain.c. From watch to unwatch: look which votes may be asked for anew, or count again; urgent: have
+   the others confirmed at once. On the watchdogs' threads. */
+void lki_redlock_tend(struct redlock *self, bool is_urgent);
+void lki_redlock_begin_tending(struct redlock *self);
+void lki_redlock_end_tending(struct redlock *self);
+/* It was asked for anew: whether it is had, which begin to end is told of. */
+bool lki_redlock_regain(struct redlock_member *member, lk_status status);
 
 /* redlock_release.c */
 lk_status lki_redlock_release(lk_lock *lock, struct lk_error *err);

@@ -144,8 +144,9 @@ static enum lki_ask_turn count_vote(void *arg, size_t i)
     } else if (status == LK_INVALID && reply) {
         attempt->why_invalid = why;
     } else {
-        bool is_passing =
-            status == LK_UNKNOWN || status == LK_EXHAUSTED || (reply && status == LK_UNREACHABLE);
+        bool is_away = status == LK_UNREACHABLE || status == LK_INVALID; /* or a replica by now */
+        bool is_passing = status == LK_UNKNOWN || status == LK_EXHAUSTED ||
+                          (is_away && (reply || !lki_context_is_impatient(self->seats[i].client)));
 
         count_failure(attempt, &why, !is_passing);
     }
@@ -233,7 +234,9 @@ static void undo(struct attempt *attempt)
     lki_ask_all(&all);
     for (size_t i = 0; i < self->count; i++) {
         struct lki_debt *debt =
-            attempt->is_left[i] ? lki_redlock_debt(self, i, "redlock_undo", until) : NULL;
+            attempt->is_left[i]
+                ? lki_redlock_debt(&self->members[i], self->base.token, "redlock_undo", until)
+                : NULL;
 
         lki_seat_dismiss(&self->seats[i], debt, until);
     }
@@ -276,7 +279,9 @@ static lk_status make_token(struct redlock *self, struct lk_error *err)
         member->status = LK_CANCELLED;
         member->sys_errno = 0;
         member->by_text = false;
+        if (member->is_watched) continue; /* its vote is of the last hold */
         atomic_store(&member->vote, LKI_VOTE_NONE);
+        lki_watchdog_expect(lki_context_watchdog(member->base.client), &member->base);
     }
     return status;
 }
@@ -328,6 +333,7 @@ static void note_hold(struct attempt *attempt, const struct lk_lock_options *opt
 
         lki_seat_dismiss(&self->seats[i], NULL, until);
         if (!attempt->is_left[i]) continue;
+        lock->ops = self->member_ops;
         memcpy(lock->token, self->base.token, sizeof lock->token);
         lock->lease_ms = self->base.lease_ms;
         lock->is_renewed = options->is_renewed;
@@ -336,7 +342,9 @@ static void note_hold(struct attempt *attempt, const struct lk_lock_options *opt
         member->may_be_released = false;
         atomic_store(&lock->expires_at, atomic_load(&self->base.expires_at));
         atomic_store(&lock->state, LOCK_HELD);
+        atomic_store(&member->confirmed_at, attempt->begin);
         atomic_store(&member->vote, member->status == LK_OK ? LKI_VOTE_COUNTED : LKI_VOTE_OPEN);
+        if (member->status != LK_OK) lock->lease.asked_at = 0; /* the first look at it asks */
     }
     atomic_store(&self->told_ends_at, atomic_load(&self->base.expires_at));
     lki_lock_hold(&self->base, options);

@@ -1,11 +1,11 @@
 /*
  * A redlock that is held: until when, and its renewal. Each member's lease counts from
  * when its own request was sent; the hold ends when fewer than a majority are left. A member that has
- * said "not ours" never counts again in this hold, and nothing makes its key anew.
+ * said "not ours" does not count, and no renewal makes its key anew: redlock_regain.c does, in time.
  *
- * With is_renewed every member is in its own client's watchdog, so one that stands still delays
- * nobody. A member whose vote was still open when the lock was taken is renewed like the others:
- * the first answer tells whether it counts.
+ * Every member is in its own client's watchdog, so one that stands still delays nobody, and one that comes
+ * back empty is found out. A member whose vote was still open when the lock was taken is renewed like the
+ * others: the first answer tells whether it counts.
  *
  * Threads: the lock's; member_renewed() and lki_redlock_member_lost() on the watchdogs' of the members' clients.
  */
@@ -19,10 +19,11 @@ static void prolong(lk_lock *lock, int64_t ends)
     if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
 }
 
-/* Its server says so, or its lease has ended. For good. */
-static void lose_member(struct redlock_member *member)
+/* Its server says so, or its lease has ended. Whether it had counted. */
+static bool lose_member(struct redlock_member *member)
 {
-    atomic_store(&member->vote, LKI_VOTE_LOST);
+    atomic_store(&member->since, lki_clock_now());
+    return atomic_exchange(&member->vote, LKI_VOTE_LOST) == LKI_VOTE_COUNTED;
 }
 
 /* ---- on the watchdogs' threads ------------------------------------------------------------------- */
@@ -33,7 +34,8 @@ void lki_redlock_member_lost(lk_lock *lock, void *arg)
     struct redlock *self = arg;
     lk_lock *whole = &self->base;
 
-    lose_member((struct redlock_member *)(void *)lock);
+    bool is_news = lose_member((struct redlock_member *)(void *)lock);
+    if (lki_redlock_remaining_ms(whole) > 0) lki_redlock_tend(self, is_news);
     if (lki_redlock_remaining_ms(whole) > 0 || !lki_hold_lose(whole)) return;
     lki_lock_emit(whole, LK_EVENT_LOST, LK_LOST, lki_clock_now(), 0);
     if (whole->on_lost) whole->on_lost(whole, whole->on_lost_arg);
@@ -46,9 +48,12 @@ static void member_renewed(lk_lock *lock, lk_status status, int64_t begin, int64
     struct redlock *self = member->redlock;
     lk_lock *whole = &self->base;
 
+    bool is_news = lki_redlock_regain(member, status);
     if (status != LK_OK || atomic_load(&lock->state) != LOCK_HELD) return;
     prolong(lock, ends);
+    atomic_store(&member->confirmed_at, begin);
     if (atomic_load(&member->vote) == LKI_VOTE_OPEN) atomic_store(&member->vote, LKI_VOTE_COUNTED);
+    lki_redlock_tend(self, is_news);
     int64_t whole_ends = lki_redlock_ends_at(self);
     int64_t told = atomic_load(&self->told_ends_at);
     if (whole_ends <= told || atomic_load(&whole->state) != LOCK_HELD) return;
@@ -64,6 +69,7 @@ static void free_nothing(lk_lock *lock)
 
 const struct lki_lock_ops lki_redlock_member_ops = {
     .kind = "redlock",
+    .guard_script = "mutex_guard",
     .renew_script = "mutex_renew",
     .renewed = member_renewed,
     .free = free_nothing,
@@ -71,7 +77,15 @@ const struct lki_lock_ops lki_redlock_member_ops = {
 
 const struct lki_lock_ops lki_redlock_bound_member_ops = {
     .kind = "redlock",
+    .guard_script = "mutex_guard",
     .renew_script = "redlock_renew",
+    .renewed = member_renewed,
+    .free = free_nothing,
+};
+
+const struct lki_lock_ops lki_redlock_regain_ops = {
+    .kind = "redlock",
+    .renew_script = "redlock_regain",
     .renewed = member_renewed,
     .free = free_nothing,
 };
@@ -85,25 +99,18 @@ static bool is_in(const struct redlock_member *member)
     return vote == LKI_VOTE_OPEN || vote == LKI_VOTE_COUNTED;
 }
 
-/* Without renewal all leases end together: that one watchdog notices, if somebody wants to know. */
 lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err)
 {
-    lk_lock *whole = &self->base;
     lk_status status = LK_OK;
 
-    if (!whole->is_renewed) {
-        bool is_watched = whole->on_lost || atomic_load(&whole->lost_fd) >= 0;
-        struct lki_watchdog *watchdog = lki_context_watchdog(whole->client);
-
-        return is_watched ? lki_watchdog_add(watchdog, whole, err) : LK_OK;
-    }
     for (size_t i = 0; i < self->count && status == LK_OK; i++) {
         struct redlock_member *member = &self->members[i];
 
-        if (!is_in(member)) continue;
+        if (!is_in(member) && atomic_load(&member->vote) != LKI_VOTE_REGAINED) continue;
         member->is_watched = true;
         status = lki_watchdog_add(lki_context_watchdog(member->base.client), &member->base, err);
     }
+    lki_redlock_begin_tending(self);
     return status;
 }
 
@@ -111,12 +118,13 @@ size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline)
 {
     size_t free_count = 0;
 
+    lki_redlock_end_tending(self);
     for (size_t i = 0; i < self->count; i++) {
         struct redlock_member *member = &self->members[i];
-        struct lki_watchdog *watchdog = lki_context_watchdog(member->base.client);
 
         if (member->is_watched)
-            member->is_watched = !lki_watchdog_remove_by(watchdog, &member->base, deadline);
+            member->is_watched = !lki_watchdog_remove_by(lki_context_watchdog(member->base.client),
+                                                         &member->base, deadline);
         free_count += !member->is_watched;
     }
     return free_count;
@@ -175,11 +183,12 @@ static enum lki_ask_turn count_renewed(void *arg, size_t i)
     member->sys_errno = reply ? 0 : why.sys_errno;
     if (status == LK_OK) {
         prolong(&member->base, lki_hold_ends_at(seat->sent_at, renewal->lease_ms));
+        atomic_store(&member->confirmed_at, seat->sent_at);
         atomic_store(&member->vote, LKI_VOTE_COUNTED);
         renewal->renewed++;
     } else {
-        if (status == LK_LOST) lose_member(member);
-        if (renewal->failed++ == 0) renewal->why = why;
+        if (status == LK_LOST) (void)lose_member(member);
+        if (renewal->failed++ == 0 || renewal->why.code == LK_LOST) renewal->why = why;
     }
     bool is_decided =
         renewal->renewed >= self->quorum || renewal->asked - renewal->failed < self->quorum;
@@ -194,7 +203,7 @@ void lki_redlock_note_silent(struct redlock *self, struct lk_error *why)
         if (seat->phase == LKI_SEAT_IDLE) continue;
         self->members[i].status = seat->why.code;
         self->members[i].sys_errno = 0;
-        if (why->code == LK_OK) *why = seat->why;
+        if (why->code == LK_OK || why->code == LK_LOST) *why = seat->why;
     }
 }
 
@@ -229,7 +238,6 @@ lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *er
     struct renewal renewal = {.self = self, .lease_ms = lease_ms};
 
     (void)lki_redlock_unwatch(self, 0);
-    if (!lock->is_renewed) lki_watchdog_remove(lki_context_watchdog(lock->client), lock);
     run_renewal(&renewal);
     bool is_renewed = renewal.renewed >= self->quorum;
     bool is_held = lki_redlock_remaining_ms(lock) > 0;
@@ -243,7 +251,9 @@ lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *er
     }
     if (!is_held || lki_redlock_watch(self, NULL) != LK_OK) (void)lki_hold_lose(lock);
     if (is_renewed && is_held) return LK_OK;
+    /* A vote that is lost is not the whole; while that is held, another one was not to be had. */
+    if (!is_held || renewal.why.code == LK_LOST)
+        renewal.why.code = is_held ? LK_UNREACHABLE : LK_LOST;
     if (err) *err = renewal.why;
-    if (err && !is_held) err->code = LK_LOST;
-    return is_held ? renewal.why.code : LK_LOST;
+    return renewal.why.code;
 }

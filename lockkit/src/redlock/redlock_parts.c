@@ -68,18 +68,18 @@ bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply
     return is_unknown;
 }
 
-struct lki_debt *lki_redlock_debt(const struct redlock *self, size_t i, const char *script,
-                                  int64_t until)
+struct lki_debt *lki_redlock_debt(const struct redlock_member *member, const char *token,
+                                  const char *script, int64_t until)
 {
-    lk_client *client = self->seats[i].client;
-    const char *channel = self->members[i].base.wake_channel;
-    const struct lk_bytes keys[] = {lk_bytes_of(self->base.key),
+    lk_client *client = member->base.client;
+    const char *channel = member->base.wake_channel;
+    const struct lk_bytes keys[] = {lk_bytes_of(member->base.key),
                                     lk_bytes_of(channel ? channel : "")};
-    const struct lk_bytes token = lk_bytes_of(self->base.token);
+    const struct lk_bytes arg = lk_bytes_of(token);
     const struct lk_eval eval = {.script = lki_context_script(client, script),
                                  .keys = keys,
                                  .key_count = strcmp(script, "mutex_release") == 0 ? 2 : 1,
-                                 .args = &token,
+                                 .args = &arg,
                                  .arg_count = 1};
 
     return lki_debt_new(lki_context_own_script(client, script), &eval, until);
@@ -116,21 +116,27 @@ int64_t lki_redlock_member_ends_at(const struct redlock_member *member)
     return counts ? atomic_load(&member->base.expires_at) : 0;
 }
 
+int64_t lki_redlock_majority(const struct redlock *self, const int64_t *moments)
+{
+    int64_t latest = 0;
+
+    for (size_t i = 0; i < self->count; i++) {
+        size_t as_late = 0;
+
+        for (size_t k = 0; k < self->count; k++)
+            as_late += moments[k] >= moments[i];
+        if (as_late >= self->quorum && moments[i] > latest) latest = moments[i];
+    }
+    return latest;
+}
+
 int64_t lki_redlock_ends_at(const struct redlock *self)
 {
     int64_t ends[LKI_SEATS_MAX];
-    int64_t latest = 0;
 
     for (size_t i = 0; i < self->count; i++)
         ends[i] = lki_redlock_member_ends_at(&self->members[i]);
-    for (size_t i = 0; i < self->count; i++) {
-        size_t as_long = 0;
-
-        for (size_t k = 0; k < self->count; k++)
-            as_long += ends[k] >= ends[i];
-        if (as_long >= self->quorum && ends[i] > latest) latest = ends[i];
-    }
-    return latest;
+    return lki_redlock_majority(self, ends);
 }
 
 int64_t lki_redlock_remaining_ms(const lk_lock *lock)

@@ -101,7 +101,7 @@ static void leave_to_pools(struct release *release)
 
         if (may_be_there(member) && !has_answered(member)) {
             member->may_be_released = atomic_load(&member->vote) != LKI_VOTE_LOST;
-            debt = lki_redlock_debt(self, i, "mutex_release", until);
+            debt = lki_redlock_debt(member, self->base.token, "mutex_release", until);
         }
         lki_seat_dismiss(seat, debt, until);
     }
@@ -142,8 +142,6 @@ static bool end_watch(struct redlock *self)
 {
     int before = atomic_exchange(&self->base.state, LOCK_UNCERTAIN);
 
-    if (!self->base.is_renewed)
-        lki_watchdog_remove(lki_context_watchdog(self->base.client), &self->base);
     (void)lki_redlock_unwatch(self, before == LOCK_LOST ? INT64_MAX : 0);
     for (size_t i = 0; i < self->count; i++)
         atomic_store(&self->members[i].base.state, LOCK_IDLE);

@@ -165,6 +165,7 @@ static enum lki_ask_turn admit_seat(struct lki_ask_all *all, size_t i)
     const struct lki_identity *identity = lki_redis_identity(seat->redis);
 
     if (all->check && all->check(all->arg, i, identity, &seat->why) != LK_OK) {
+        lki_pool_renew(seat->pool); /* it may be another one, and its name lead elsewhere */
         seat->phase = LKI_SEAT_IDLE;
         return settle(all, i);
     }

@@ -76,8 +76,9 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
 /* The only waiter, as those before it were, needs nobody to wake it. */
 static bool is_lone_locked(const struct lki_hub *hub, const struct lki_waiter *waiter)
 {
-    return !hub->listener && hub->sleepers == 1 && hub->lone_wakes == LONE_WAKES &&
-           waiter->channel->state == CHANNEL_LIVE && !lki_hub_thread_has_orders_locked(hub);
+    return hub->options.topology && !hub->listener && hub->sleepers == 1 &&
+           hub->lone_wakes == LONE_WAKES && waiter->channel->state == CHANNEL_LIVE &&
+           !lki_hub_thread_has_orders_locked(hub);
 }
 
 /* Whether the waiter has the ear. Else the hub's thread has it, or comes for it; and may be asked for it. */

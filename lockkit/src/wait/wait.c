@@ -48,7 +48,7 @@ static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
     if (status == LK_EXHAUSTED) return true;
     if (lki_context_is_impatient(pursuit->client)) /* but there it is, and refuses for now */
-        return status == LK_UNREACHABLE &&
+        return status == LK_UNREACHABLE && !pursuit->client->backend &&
                !lki_topology_is_troubled(lki_context_topology(pursuit->client));
     return status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
 }

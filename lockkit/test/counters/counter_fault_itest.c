@@ -2,7 +2,7 @@
  * Semaphores and latches whose n-th call to Redis is refused, answered by an error, done with its
  * reply lost, or comes when everybody has given it up, for n = 1, 2, ... until nothing is left to
  * go wrong. Each time, nothing is counted twice and nothing is forgotten.
- * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send
  */
 #include "test/support/lk_fault.h"
 #include "test/support/lk_support.h"
@@ -390,34 +390,6 @@ TEST(what_was_undone_stays_undone, struct fixture *f)
     LKS_DO(server, "INCRBY", f->semaphore_key, "5");
     lks_fault_deliver(f->other_client);
     assert_int_equal(number_at(f->semaphore_key), TOTAL + 10);
-    end(f);
-}
-
-/* All that was sent while it stood still is done when it goes on, the undoing too. */
-TEST(a_server_that_stood_still_has_counted_right, struct fixture *f)
-{
-    lk_client *client = lks_client_with(server, (struct lk_client_options){.command_ms = 1000});
-    struct lk_permit permit;
-
-    begin(f);
-    lk_semaphore *semaphore = lk_semaphore_new(client, f->semaphore_key, NULL);
-    lk_permits *permits = lk_permits_new(client, f->permits_key, NULL);
-    assert_int_equal(lk_permits_acquire(permits, NULL, &permit, 1, NULL), LK_OK);
-    assert_int_equal(lk_permits_release(permits, &permit, 1, NULL), LK_OK); /* scripts are known */
-    lks_server_pause(server);
-    lk_status of_semaphore = lk_semaphore_acquire(semaphore, 2, 0, NULL);
-    lk_status of_permits = lk_permits_acquire(permits, NULL, &permit, 1, NULL);
-    lks_server_resume(server);
-
-    assert_int_equal(of_semaphore, LK_UNKNOWN);
-    assert_int_equal(of_permits, LK_UNKNOWN);
-    LKS_EVENTUALLY(number_at(f->semaphore_key) == TOTAL, 5000);
-    LKS_EVENTUALLY(is_out(f, 0), 5000); /* far less than its lease */
-    assert_int_equal(lk_semaphore_acquire(f->semaphore, TOTAL, 5000, NULL), LK_OK);
-    assert_int_equal(number_at(f->semaphore_key), 0);
-    lk_semaphore_free(semaphore);
-    lk_permits_free(permits);
-    lk_client_close(client);
     end(f);
 }
 

@@ -207,6 +207,18 @@ TEST(deleting_it_lets_through, struct fixture *f) /* [62] */
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
+TEST(counting_down_needs_no_memory, struct fixture *f)
+{
+    set(f, 3);
+    LKS_DO(server, "CONFIG", "SET", "maxmemory", "1");
+    lk_status first = lk_latch_count_down(f->mine, NULL);
+    lk_status next = lk_latch_count_down(f->mine, NULL);
+    LKS_DO(server, "CONFIG", "SET", "maxmemory", "0");
+    assert_int_equal(first, LK_OK);
+    assert_int_equal(next, LK_OK);
+    assert_count(f, 1);
+}
+
 TEST(bad_arguments_are_told, struct fixture *f)
 {
     int64_t count = 0;

@@ -146,6 +146,22 @@ TEST(flags_on_the_line_win_over_the_environment)
     assert_string_equal("redis://mine", request->urls[0]);
 }
 
+TEST(a_leader_has_a_name_and_a_command)
+{
+    assert_int_equal(CTL_OK, PARSE("lead", "job", "--lease", "5s", "--", "true", "--json"));
+    assert_kind("fenced", "job");
+    assert_int_equal(5000, request->lease_ms);
+    assert_string_equal("--json", request->command[1]);
+    assert_int_equal(CTL_OK, PARSE("lead", "--redis", "a", "--redis", "b", "job", "--", "true"));
+    assert_kind("redlock", "job");
+    assert_int_equal(CTL_OK, PARSE("lead", "--on", "postgres://h/d", "job", "--", "true"));
+    assert_int_equal(CTL_OK, PARSE("lead", "fair:job", "--", "true"));
+    assert_kind("fair", "job");
+    assert_int_equal(CTL_USAGE, PARSE("lead", "job", "true"));
+    assert_int_equal(CTL_USAGE, PARSE("lead", "job"));
+    assert_int_equal(CTL_USAGE, PARSE("lead", "--", "true"));
+}
+
 TEST(the_commands_words_are_left_alone)
 {
     assert_int_equal(CTL_OK, PARSE("run", "--lock", "x", "--", "--help", "--", "--lock"));

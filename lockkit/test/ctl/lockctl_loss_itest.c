@@ -17,7 +17,8 @@ static const char *self;
 
 /* What a script says when its traps are set: into the file that is its $0. */
 #define READY   "echo $$ >$0; "
-#define FOREVER READY "while :; do sleep 0.02; done"
+#define LOOP    "while :; do sleep 0.02; done"
+#define FOREVER READY LOOP
 
 /* A test that failed may have left it paused. */
 BEFORE_EACH()
@@ -288,6 +289,78 @@ TEST(what_the_command_has_started_ends_too)
     assert_int_equal(76, lkc_finish(&program));
     assert_false(lkc_lives(pid_in(child)));
     lkc_expect("has not ended in 1000 ms", program.err);
+}
+
+/* ---- lead ------------------------------------------------------------------------------------ */
+
+/* Until it is told to end; who it is, and its fence, go to the file. */
+static void lead(struct lkc_program *program, const char *name)
+{
+    const char *script = lks_format("trap 'exit 3' TERM; echo $$ $LOCKKIT_FENCE >>%s; %s",
+                                    lkc_file(server, "led"), LOOP);
+
+    LKC_START(program, server, "lead", name, "--lease", "500", LKC_SH(script));
+}
+
+/* So many have led; the pid of the last. */
+static pid_t await_leader(size_t count)
+{
+    const char *path = lkc_file(server, "led");
+
+    LKS_EVENTUALLY(lks_count(lkc_read(path), "\n") == count, SOON_MS);
+    const char *line = lkc_read(path);
+    for (size_t i = 1; i < count; i++)
+        line = strchr(line, '\n') + 1;
+    assert_true(strtoull(strchr(line, ' '), NULL, 10) > 0);
+    return (pid_t)strtol(line, NULL, 10);
+}
+
+TEST(who_leads_is_ended_by_a_loss_and_leads_again)
+{
+    struct lkc_program program = {.pid = 0};
+
+    (void)new_file("led");
+    lead(&program, "elect");
+    pid_t first = await_leader(1);
+    LKS_DO(server, "DEL", "elect");
+    pid_t second = await_leader(2);
+    assert_false(lkc_lives(first));
+    assert_int_equal(0,
+                     kill(program.pid, SIGTERM)); /* passed on; what ended by itself is the end */
+    assert_int_equal(3, lkc_finish(&program));
+    assert_false(lkc_lives(second));
+    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "elect"));
+}
+
+TEST(another_one_leads_when_it_is_killed)
+{
+    struct lkc_program one = {.pid = 0};
+    struct lkc_program other = {.pid = 0};
+
+    (void)new_file("led");
+    lead(&one, "fenced:elect");
+    (void)await_leader(1);
+    lead(&other, "elect");
+    double begin = lks_now_ms();
+    assert_int_equal(0, kill(one.pid, SIGKILL));
+    (void)await_leader(2);
+    print_message("# the next leads %.0f ms after the death\n", lks_now_ms() - begin);
+    assert_int_equal(0, kill(other.pid, SIGINT));
+    assert_int_equal(130, lkc_finish(&other));
+    assert_int_equal(-SIGKILL, lkc_finish(&one));
+}
+
+TEST(a_signal_ends_a_campaign)
+{
+    struct lkc_program program = {.pid = 0};
+
+    LKS_DO(server, "SET", "elect", "no hash"); /* which is asked again after a second */
+    LKC_START(&program, server, "lead", "elect", "--", "true");
+    LKS_EVENTUALLY(lks_count(lkc_read(program.err_path), "\n") >= 2, SOON_MS);
+    assert_int_equal(0, kill(program.pid, SIGTERM));
+    assert_int_equal(128 + SIGTERM, lkc_finish(&program));
+    LKS_DO(server, "DEL", "elect");
+    assert_int_equal(0, LKC_DO(server, "lead", "elect", "--", "true"));
 }
 
 TEST(without_a_loss_it_is_left_alone)

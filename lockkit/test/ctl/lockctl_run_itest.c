@@ -71,7 +71,8 @@ static const char tell_all[] = "echo \"$LOCKKIT_KIND/$LOCKKIT_LOCK/$LOCKKIT_TOKE
 
 TEST(the_command_is_told_what_it_holds)
 {
-    static const char *const kinds[] = {"mutex", "fair", "reentrant", "spin", "read", "write"};
+    static const char *const kinds[] = {"mutex", "fair",  "reentrant", "spin",
+                                        "read",  "write", "fair-read", "fair-write"};
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const char *begin = lks_format("%s/told:%zu/", kinds[i], i);

@@ -251,6 +251,22 @@ static void readers_share_and_a_writer_does_not()
     MUST(!one.read.try_lock());
 }
 
+static void one_of_two_readers_becomes_a_writer()
+{
+    auto client = lockkit::open(url);
+    lk_rwlock_options fair{};
+    fair.order = LK_RWLOCK_FAIR;
+    lockkit::rwlock one(client, "hpp:up", {}, fair);
+    lockkit::rwlock two(client, "hpp:up", {}, fair);
+
+    std::lock_guard reading(one.read);
+    MUST(two.read.try_lock() && !one.upgrade_for(0ms));
+    MUST(two.read.unlock() == LK_OK && one.upgrade_for(1s));
+    MUST(one.write.held() && one.read.held() && !two.read.try_lock());
+    MUST(one.write.unlock() == LK_OK && two.read.try_lock());
+    MUST(thrown_by([&] { lockkit::rwlock(client, "hpp:none").upgrade_for(0ms); }) == LK_INVALID);
+}
+
 static void locks_of_several()
 {
     auto client = lockkit::open(url);
@@ -302,6 +318,31 @@ static void lua_runs_while_the_lock_is_held_alone()
     MUST(lock.unlock() == LK_NOT_OWNER);
 }
 
+static void a_leader_leads_and_ends()
+{
+    const auto on = lockkit::open(url);
+    std::atomic<uint64_t> elected{0};
+    std::atomic<int> deposed{0};
+    const auto leads = [&](lockkit::leader &one) {
+        for (int i = 0; i < 2000 && !one.leading(); i++)
+            std::this_thread::sleep_for(1ms);
+        return one.leading();
+    };
+    {
+        lockkit::leader first(
+            lockkit::fenced(on, "lead"), [&](uint64_t fence) { elected = fence; },
+            [&] { deposed++; });
+        lockkit::leader one = std::move(first);
+        MUST(leads(one) && one.fence() > 0);
+        lockkit::leader other(lockkit::fenced(on, "lead"));
+        MUST(!other.leading());
+        one.resign();
+        MUST(leads(other) && !one.leading() && other.fence() > elected && elected > 0);
+    }
+    MUST(deposed == 1);
+    MUST(lockkit::fenced(on, "lead").try_lock());
+}
+
 static void any_span_is_so_many_milliseconds()
 {
     using lockkit::inside::ms_of;
@@ -335,9 +376,11 @@ static const struct {
     ROW(a_handle_moves_and_ends_with_what_it_holds),
     ROW(every_kind_excludes),
     ROW(readers_share_and_a_writer_does_not),
+    ROW(one_of_two_readers_becomes_a_writer),
     ROW(locks_of_several),
     ROW(permits_come_back_when_they_end),
     ROW(lua_runs_while_the_lock_is_held_alone),
+    ROW(a_leader_leads_and_ends),
     ROW(any_span_is_so_many_milliseconds),
 };
 

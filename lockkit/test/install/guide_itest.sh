@@ -68,7 +68,7 @@ examples() { # FILE: its example; a function in it stands before the others
 }
 compile_example() { # HEADER
     {
-        printf '#include <stdio.h>\n#include "lockkit/lockkit.h"\n'
+        printf '#include <stdio.h>\n#include "lockkit/lockkit.h"\n#include "lockkit/%s"\n' "${1##*/}"
         printf 'extern lk_client *client;\nextern lk_lock *lock;\nextern struct lk_error err;\n'
         examples "$1" | sed -n '/^void hook/,/^}/p'
         printf 'void example(void);\nvoid example(void)\n{\n{\n'

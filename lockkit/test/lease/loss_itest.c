@@ -193,30 +193,6 @@ TEST(no_room_for_another_connection_does_not_end_it, struct fixture *f)
     assert_int_equal(atomic_load(&f->losses), 0);
 }
 
-TEST(a_server_that_forgot_the_scripts_does_not_end_it, struct fixture *f)
-{
-    acquire_renewed(f, f->lock, LEASE_MS, 0);
-    LKS_EVENTUALLY(
-        (LKS_DO(server, "SCRIPT", "FLUSH"), atomic_load(&f->renewals) + atomic_load(&f->losses)),
-        5000);
-
-    assert_int_equal(atomic_load(&f->renewals), 1);
-    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
-}
-
-TEST(a_server_that_pauses_for_less_than_the_lease_does_not_end_it, struct fixture *f)
-{
-    be_hasty(f, 200);
-    acquire_renewed(f, f->lock, 2LL * LEASE_MS, 0);
-    ask_in_vain(f);
-    LKS_EVENTUALLY(atomic_load(&f->failures) >= 1, 5000);
-    lks_server_resume(server);
-    LKS_EVENTUALLY(atomic_load(&f->renewals) >= 1, 5000);
-
-    assert_true(lk_held(f->lock));
-    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
-}
-
 /* ---- the hold ends ---------------------------------------------------------------------------------- */
 
 TEST(a_paused_server_cannot_hide_the_end, struct fixture *f)
@@ -319,6 +295,18 @@ TEST(a_deleted_key_is_noticed_and_not_made_again, struct fixture *f)
     assert_false(is_readable(fd, 0)); /* a new hold, a new beginning */
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
     assert_int_equal(atomic_load(&f->losses), 1);
+}
+
+/* Long before its next renewal, and long after its first look. */
+TEST(a_server_that_is_back_and_empty_is_asked_at_once, struct fixture *f)
+{
+    acquire_renewed(f, f->lock, 30000, 0);
+    lks_nap(500);
+    lks_server_kill(server);
+    lks_server_restart(server);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
+
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
 }
 
 TEST(failing_keys_do_not_stop_the_others, struct fixture *f)

@@ -3,7 +3,7 @@
  * error, or done (or begun) with the reply lost, for n = 1, 2, ... until it runs untouched. Each time the
  * status is right, what we believe is what the server has, nobody stays behind in a queue, somebody else
  * gets the lock in the end, and nothing is left. Numbers are cases of the checklist in redisson.md.
- * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send
  */
 #include "test/support/lk_any.h"
 #include "test/support/lk_fair.h"
@@ -30,6 +30,9 @@ enum {
     SIDES = READ | WRITE,
     ALL = MUTEX | EXACT | FAIR | SIDES
 };
+
+/* One more kind: a write as any, by a lock that has an order. */
+enum { ORDERED = LKS_ANY_KINDS };
 
 struct fixture {
     size_t kind;
@@ -61,7 +64,15 @@ static void open_one(struct lks_any *any, const struct fixture *f, bool is_other
 {
     struct lk_error err = {0};
     struct lk_fair_options fair = {.waiter_ms = is_other ? 0 : 100};
+    struct lk_rwlock_options ordered = {.order = LK_RWLOCK_FAIR, .waiter_ms = 300};
 
+    if (f->kind == ORDERED) {
+        *any = (struct lks_any){.name = "fair write",
+                                .rwlock = lk_rwlock_new_with(client, f->key, &ordered, &err)};
+        any->lock = lk_rwlock_write(any->rwlock);
+        if (!any->lock) fail_msg("%s", err.text);
+        return;
+    }
     if (f->mask != FAIR) {
         lks_any_new(any, is_other && f->mask == READ ? (size_t)LKS_ANY_WRITE : f->kind, client,
                     f->key);
@@ -89,7 +100,8 @@ static void close_mine(struct fixture *f)
 
 static void begin(struct fixture *f, size_t kind)
 {
-    *f = (struct fixture){.kind = kind, .mask = 1U << kind, .lease_ms = LONG_MS};
+    *f = (struct fixture){
+        .kind = kind, .mask = kind == ORDERED ? (unsigned)WRITE : 1U << kind, .lease_ms = LONG_MS};
     lkf_keys_init(&f->keys, server, "fault");
     f->key = f->keys.lock;
     f->counter = lks_new_key(server, "count");
@@ -133,6 +145,23 @@ static lk_status acquire_waiting(struct fixture *f, struct lk_error *err)
 static lk_status acquire_in_vain(struct fixture *f, struct lk_error *err)
 {
     return acquire_for(f, 15, err);
+}
+
+static lk_status upgrade_for(struct fixture *f, int64_t wait_ms, struct lk_error *err)
+{
+    struct lk_lock_options options = {.lease_ms = f->lease_ms, .wait_ms = wait_ms};
+
+    return lk_rwlock_upgrade(f->mine.rwlock, &options, err);
+}
+
+static lk_status upgrade(struct fixture *f, struct lk_error *err)
+{
+    return upgrade_for(f, 0, err);
+}
+
+static lk_status upgrade_waiting(struct fixture *f, struct lk_error *err)
+{
+    return upgrade_for(f, 5000, err);
 }
 
 static lk_status release(struct fixture *f, struct lk_error *err)
@@ -180,8 +209,8 @@ static lk_status run_waiting(struct fixture *f, struct lk_error *err)
 }
 
 /* What comes before: the scripts' digests are known here, the caller's script is new, they are forgotten
-   there; a peer holds it for a moment, others stand in its queue; the other side is held, too. */
-enum { LEARNED = 1, UNLEARNED = 2, FORGOTTEN = 4, PEER = 8, QUEUE = 16, BESIDE = 32 };
+   there; a peer holds it for a moment, others stand in its queue; the other side is held, too, or before. */
+enum { LEARNED = 1, UNLEARNED = 2, FORGOTTEN = 4, PEER = 8, QUEUE = 16, BESIDE = 32, READING = 64 };
 
 static const struct step {
     const char *name;
@@ -198,6 +227,8 @@ static const struct step {
     {"acquire once more", EXACT, 2, 3, 0, acquire},
     {"acquire beside the other side", READ, 0, 1, BESIDE, acquire},
     {"inner release", ALL & ~MUTEX, 2, 1, 0, release},
+    {"upgrade", WRITE, 0, 1, READING, upgrade},
+    {"upgrade, waiting", WRITE, 0, 1, READING | PEER, upgrade_waiting},
     {"release", ALL, 1, 0, 0, release},
     {"release, scripts forgotten", ALL & ~EXACT, 1, 0, LEARNED | FORGOTTEN, release},
     {"release beside the other side", SIDES, 1, 0, BESIDE, release},
@@ -220,7 +251,7 @@ static bool is_eval(const struct step *step)
 }
 
 /* For 30 ms. */
-static void let_a_peer_hold_it(struct fixture *f)
+static void let_a_peer_hold_it(struct fixture *f, int64_t lease_ms)
 {
     static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
     static const char take[] =
@@ -232,7 +263,7 @@ static void let_a_peer_hold_it(struct fixture *f)
     if (f->mask == WRITE) assert_int_equal(lkr_peer_read(server, f->key, peer, "30"), LKR_HELD);
     if (f->mask == FAIR)
         assert_int_equal(
-            lkf_foreign_try(&f->keys, &(struct lkf_foreign){.owner = peer, .lease_ms = 30}),
+            lkf_foreign_try(&f->keys, &(struct lkf_foreign){.owner = peer, .lease_ms = lease_ms}),
             LKF_TAKEN);
 }
 
@@ -240,13 +271,13 @@ static void prepare(struct fixture *f, const struct step *step)
 {
     if (step->state & UNLEARNED) new_script(f);
     if (step->state & LEARNED && f->mask == MUTEX) assert_int_equal(run(f, NULL), LK_OK);
-    if (step->state & BESIDE && f->mask == READ)
+    if (step->state & READING || (step->state & BESIDE && f->mask == READ))
         assert_int_equal(lks_acquire(f->beside, 0, LONG_MS), LK_OK);
     for (unsigned i = 0; i < step->before; i++)
         assert_int_equal(acquire(f, NULL), LK_OK);
     if (step->state & BESIDE && f->mask == WRITE)
         assert_int_equal(lks_acquire(f->beside, 0, LONG_MS), LK_OK);
-    if (step->state & PEER) let_a_peer_hold_it(f);
+    if (step->state & PEER) let_a_peer_hold_it(f, step->run == force ? 1000 : 30);
     if (step->state & QUEUE) lkf_add_dead(&f->keys, "f:2", 50);
     if (step->state & FORGOTTEN || f->mask & SIDES) LKS_DO(server, "SCRIPT", "FLUSH");
 }
@@ -295,13 +326,15 @@ static bool is_right(const struct fixture *f, const struct step *step, enum lks_
 
 static void believes_what_is_true(struct fixture *f, lk_lock *side)
 {
+    long long left_ms = LKS_INTEGER(server, "PTTL", f->key); /* first: it only gets less */
     int64_t remaining_ms = lk_lock_remaining_ms(side);
 
     if (remaining_ms == 0) return;
-    assert_true(LKS_INTEGER(server, "PTTL", f->key) >= remaining_ms);
+    assert_true(left_ms >= remaining_ms);
     assert_string_not_equal(LKS_TEXT(server, "HGET", f->key, lk_lock_token(side)), "(nil)");
-    if (side == lk_rwlock_read(f->mine.rwlock))
-        assert_true(lkr_hold_ms(server, f->key, lk_lock_token(side), 1) >= remaining_ms);
+    if (side != lk_rwlock_read(f->mine.rwlock)) return;
+    left_ms = lkr_hold_ms(server, f->key, lk_lock_token(side), 1);
+    assert_true(left_ms >= lk_lock_remaining_ms(side));
 }
 
 static struct {
@@ -397,7 +430,7 @@ static bool is_left_behind(struct fixture *f)
 {
     const char *token = lk_lock_token(f->lock);
 
-    return f->mask == FAIR && token[0] && strstr(lkf_queue(&f->keys), token);
+    return f->mask & (FAIR | SIDES) && token[0] && strstr(lkf_queue(&f->keys), token);
 }
 
 /* What is believed here is so there; afterwards nothing of ours is left. */
@@ -465,10 +498,10 @@ static void try_all(struct fixture *f, const struct step *step, enum lks_fault_k
 
 static void each_step(void (*test)(struct fixture *f, const struct step *step))
 {
-    for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++) {
+    for (size_t kind = 0; kind <= ORDERED; kind++) {
         struct fixture f;
 
-        if (!(ALL & 1U << kind)) continue;
+        if (kind != ORDERED && !(ALL & 1U << kind)) continue;
         begin(&f, kind);
         print_message("# %s\n", f.mine.name);
         for (size_t i = 0; i < STEPS; i++)
@@ -536,95 +569,11 @@ TEST(a_failed_call_hands_out_no_reply)
     lk_client_close(client);
 }
 
-static void hold_over_a_failed_renewal(struct fixture *f, enum lks_fault_kind kind, int n)
-{
-    atomic_int losses = 0;
-    struct lk_lock_options options = {.lease_ms = RENEWED_MS,
-                                      .is_renewed = true,
-                                      .on_lost = lks_count_loss,
-                                      .on_lost_arg = &losses};
-
-    lks_fault_arm_renewal(kind, n);
-    assert_int_equal(lk_lock_acquire(f->lock, &options, NULL), LK_OK);
-    LKS_EVENTUALLY(lks_fault_renewal_is_over(), SOON_MS);
-    assert_true(lks_is_renewed(server, f->key));
-    assert_true(lk_held(f->lock));
-    assert_int_equal(atomic_load(&losses), 0);
-    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
-    somebody_else_gets_it(f);
-}
-
-TEST(a_renewal_that_fails_once_is_made_up_for)
-{
-    static const size_t kinds[] = {0, LKS_ANY_READ, LKS_ANY_WRITE};
-
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        struct fixture f;
-
-        begin(&f, kinds[i]);
-        for (int kind = 0; kind < LKS_FAULT_KINDS; kind++)
-            for (int n = 1; n <= (i == 0 ? 2 : 1); n++)
-                hold_over_a_failed_renewal(&f, (enum lks_fault_kind)kind, n);
-        end(&f);
-    }
-}
-
 /* The server knows the scripts: what follows takes one call each. */
 static void warm_up(struct fixture *f)
 {
     assert_int_equal(acquire(f, NULL), LK_OK);
     assert_int_equal(release(f, NULL), LK_OK);
-}
-
-/* 31: the first acquire whose undo is lost as well is undone when the server can be reached. */
-TEST(an_acquire_that_could_not_be_undone_is_undone_later)
-{
-    struct fixture f;
-
-    begin(&f, 1);
-    f.lease_ms = LONG_MS;
-    warm_up(&f);
-    lks_fault_arm_for_good(LKS_REPLY_LOST, 1);
-    assert_int_equal(acquire(&f, NULL), LK_UNKNOWN);
-    assert_true(lks_fault_disarm());
-    assert_false(lk_held(f.lock));
-    LKS_EVENTUALLY(lks_acquire(f.other.lock, 0, 0) == LK_OK, SOON_MS);
-    assert_int_equal(lk_lock_release(f.other.lock, NULL), LK_OK);
-    end(&f);
-}
-
-/* The server stands still in the middle of it, and then has no script to undo it by. */
-static void sleep_through(size_t kind, lk_client *patient)
-{
-    struct lk_client_options hasty = {.command_ms = 100, .connect_ms = 200};
-    lk_client *client = lks_client_with(server, hasty);
-    const char *key = lks_new_key(server, "slept");
-    struct lks_any any, other;
-
-    lks_any_prepare(kind, patient, key);
-    lks_any_new(&any, kind, client, key);
-    lks_any_new(&other, kind == LKS_ANY_READ ? (size_t)LKS_ANY_WRITE : kind, patient, key);
-    print_message("# %s\n", any.name);
-    assert_int_equal(lks_acquire(any.lock, 0, LONG_MS), LK_OK); /* knows its script now */
-    assert_int_equal(lk_lock_release(any.lock, NULL), LK_OK);
-    LKS_DO(server, "SCRIPT", "FLUSH");
-    lks_server_pause(server);
-    assert_int_not_equal(lks_acquire(any.lock, 0, LONG_MS), LK_OK);
-    lks_server_resume(server);
-    LKS_EVENTUALLY(lks_acquire(other.lock, 0, 0) == LK_OK, SOON_MS);
-    assert_int_equal(lk_lock_release(other.lock, NULL), LK_OK);
-    lks_any_free(&any);
-    lks_any_free(&other);
-    lk_client_close(client);
-}
-
-TEST(an_acquire_that_a_server_slept_through_is_undone_when_it_goes_on)
-{
-    lk_client *patient = lks_client(server);
-
-    for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++)
-        sleep_through(kind, patient);
-    lk_client_close(patient);
 }
 
 /* 32: nobody there, and then somebody else. */
@@ -713,6 +662,23 @@ TEST(a_late_release_of_one_read_does_not_touch_the_next, struct lkr_pair *p)
 
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
     assert_int_equal(lkr_take(p->other_write, LONG_MS), LK_BUSY);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+}
+
+/* A try to upgrade has a name of its own, though the reader is the same. */
+TEST(a_late_release_of_one_upgrade_does_not_touch_the_next, struct lkr_pair *p)
+{
+    hold(p->read);
+    assert_int_equal(lk_rwlock_upgrade(p->rwlocks[0], NULL, NULL), LK_OK);
+    lks_fault_arm(LKS_LATE, 1);
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_UNKNOWN);
+    assert_true(lks_fault_disarm());
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+    assert_int_equal(lk_rwlock_upgrade(p->rwlocks[0], NULL, NULL), LK_OK);
+    lks_fault_deliver(p->clients[1]);
+
+    assert_int_equal(lkr_take(p->other_read, LONG_MS), LK_BUSY);
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
 }
 

@@ -2,7 +2,7 @@
  * The fenced lock on a real server: every holder has a greater number than the one before, whatever
  * happens in between (53 and 54 of the checklist in redisson.md). A peer is a Redisson client
  * played with raw commands.
- * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send
  */
 
 #include "test/support/lk_fault.h"

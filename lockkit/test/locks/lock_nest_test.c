@@ -64,6 +64,7 @@ FAKE_RETURNS(lk_status, lki_watchdog_make_ready,
 
 FAKE(void, lki_watchdog_expect, struct lki_watchdog *watchdog, lk_lock *held)
 {
+    held->lease.asked_at = world.now_ns;
 }
 
 FAKE(void, lki_watchdog_remove, struct lki_watchdog *watchdog, lk_lock *held)
@@ -152,14 +153,13 @@ static const struct lki_lock_ops fake_ops = {.kind = "fake",
 
 static int make_lock(void **state)
 {
-    static int somebody; /* stands for a client */
+    static lk_client somebody; /* Redis's; what else is asked of it is faked */
 
     memset(&world, 0, sizeof world);
     world.now_ns = 5000 * (int64_t)NS_PER_MS;
     world.renew_answer = 1;
     lock = (lk_lock){.wake_channel = lki_name_prefix("any", "test")};
-    lk_status status =
-        lki_lock_init(&lock, &fake_ops, (lk_client *)(void *)&somebody, "test", NULL);
+    lk_status status = lki_lock_init(&lock, &fake_ops, &somebody, "test", NULL);
     return status == LK_OK ? 0 : -1;
 }
 

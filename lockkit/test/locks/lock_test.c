@@ -112,6 +112,7 @@ FAKE_RETURNS(lk_status, lki_watchdog_make_ready,
 
 FAKE(void, lki_watchdog_expect, struct lki_watchdog *watchdog, lk_lock *held)
 {
+    held->lease.asked_at = world.now_ns;
 }
 
 FAKE(void, lki_watchdog_remove, struct lki_watchdog *watchdog, lk_lock *held)
@@ -162,10 +163,10 @@ static const struct lki_lock_ops fake_ops = {
 
 static lk_status init(lk_lock *any, const char *key)
 {
-    static int somebody; /* stands for a client */
+    static lk_client somebody; /* Redis's; what else is asked of it is faked */
 
     any->wake_channel = lki_name_prefix("lockkit_wake", key);
-    return lki_lock_init(any, &fake_ops, (lk_client *)(void *)&somebody, key, NULL);
+    return lki_lock_init(any, &fake_ops, &somebody, key, NULL);
 }
 
 static int make_lock(void **state)

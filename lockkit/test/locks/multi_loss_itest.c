@@ -1,7 +1,7 @@
 /*
  * How a multi lock ends that is not released in peace: members that are lost, faults in every call,
  * holders that die or are freed. Numbers are those of the checklist in redisson.md.
- * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send
  */
 #include <poll.h>
 #include <signal.h>

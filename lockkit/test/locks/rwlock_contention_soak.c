@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "test/support/lk_crowd.h"
+#include "test/support/lk_fair.h"
 #include "test/support/lk_rw.h"
 
-enum { PROCESSES = 3, THREADS = 8, RUN_MS = 2500, LEAST_TURNS = 200 };
+enum { PROCESSES = 3, THREADS = 8, RUN_MS = 1500, LEAST_TURNS = 100 };
+enum { WINDOW_MS = 600, DEAD = 6 };
 enum { WAIT_MS = 20000, LEASE_MS = 500, STREAM_MS = 1000, SOON_MS = 2500 };
 
 struct board {
@@ -20,8 +22,9 @@ struct board {
     atomic_int torn;             /* a reader saw half of a change */
     atomic_int most_readers;     /* at once */
     atomic_long left, right;     /* equal whenever no writer is inside */
-    atomic_long reads, writes, downgrades;
-    atomic_bool is_held; /* by the child of the kill tests */
+    atomic_long reads, writes, downgrades, upgrades;
+    atomic_long deadlocks; /* that upgrades were told of */
+    atomic_bool is_held;   /* by the child of the kill tests */
     struct lks_blame blame;
 };
 
@@ -45,6 +48,7 @@ struct member {
     struct board *board;
     lk_client *client;
     const char *key;
+    lk_rwlock_order order;
     uint32_t seed;
     double until_ms;
 };
@@ -118,17 +122,38 @@ static void write_turn(struct member *member, lk_rwlock *rw)
     atomic_fetch_add(&member->board->downgrades, 1);
 }
 
+/* Nobody has written in between. */
+static void write_besides(struct member *member, lk_rwlock *rw)
+{
+    struct board *board = member->board;
+    struct lk_lock_options options = {.wait_ms = WAIT_MS};
+    struct lk_error err = {0};
+    long left = atomic_load(&board->left);
+    lk_status status = lk_rwlock_upgrade(rw, &options, &err);
+
+    if (status == LK_DEADLOCK) {
+        atomic_fetch_add(&board->deadlocks, 1);
+    } else if (lks_is_ok(&board->blame, "upgrade", status, &err)) {
+        if (atomic_load(&board->left) != left) atomic_fetch_add(&board->torn, 1);
+        change(member);
+        give_back(member, lk_rwlock_write(rw), "upgrade release");
+        atomic_fetch_add(&board->upgrades, 1);
+    }
+}
+
 static void read_turn(struct member *member, lk_rwlock *rw)
 {
     if (!take(member, lk_rwlock_read(rw), "read")) return;
     look(member);
+    if (lks_random(&member->seed) % 4 == 0) write_besides(member, rw);
     give_back(member, lk_rwlock_read(rw), "read release");
 }
 
 static void *member_main(void *arg)
 {
     struct member *member = arg;
-    lk_rwlock *rw = lk_rwlock_new(member->client, member->key, NULL);
+    struct lk_rwlock_options options = {.order = member->order};
+    lk_rwlock *rw = lk_rwlock_new_with(member->client, member->key, &options, NULL);
 
     while (rw && lks_now_ms() < member->until_ms) {
         if (lks_random(&member->seed) % 2) {
@@ -145,6 +170,7 @@ static void *member_main(void *arg)
 struct crew {
     struct board *board;
     const char *url, *key;
+    lk_rwlock_order order;
     uint32_t seed;
 };
 
@@ -167,17 +193,20 @@ static int crew_main(unsigned process, void *arg)
     return 0;
 }
 
-TEST(writers_are_alone_and_readers_together)
+static void compete(lk_rwlock_order order)
 {
     struct lks_server *server = lks_server_start(NULL);
     const char *key = lks_key(server, "shared");
     struct board *board = lks_shared(sizeof *board);
-    struct crew crew = {board, server->url, key, lks_seed()};
+    struct crew crew = {board, server->url, key, order, lks_seed()};
 
     lks_processes(PROCESSES, crew_main, &crew);
-    print_message("# %ld reads (at most %d at once), %ld writes, %ld downgrades in %d ms\n",
-                  atomic_load(&board->reads), atomic_load(&board->most_readers),
-                  atomic_load(&board->writes), atomic_load(&board->downgrades), RUN_MS);
+    print_message(
+        "# order %d: %ld reads (at most %d at once), %ld writes, %ld downgrades, %ld upgrades "
+        "(%ld told of a deadlock) in %d ms\n",
+        (int)order, atomic_load(&board->reads), atomic_load(&board->most_readers),
+        atomic_load(&board->writes), atomic_load(&board->downgrades), atomic_load(&board->upgrades),
+        atomic_load(&board->deadlocks), RUN_MS);
 
     assert_string_equal(board->blame.first, "");
     assert_int_equal(atomic_load(&board->overlaps), 0);
@@ -187,8 +216,15 @@ TEST(writers_are_alone_and_readers_together)
     assert_true(atomic_load(&board->reads) >= LEAST_TURNS); /* else nothing was shown */
     assert_true(atomic_load(&board->writes) >= LEAST_TURNS);
     assert_true(atomic_load(&board->downgrades) >= LEAST_TURNS / 10);
+    assert_true(atomic_load(&board->upgrades) >= LEAST_TURNS / 10);
     assert_int_equal(lkr_keys(server, key), 0);
     lks_server_stop(server);
+}
+
+TEST(writers_are_alone_and_readers_together)
+{
+    for (int order = LK_RWLOCK_UNORDERED; order <= LK_RWLOCK_FAIR; order++)
+        compete((lk_rwlock_order)order);
 }
 
 /* ---- death ----------------------------------------------------------------------------------- */
@@ -282,6 +318,69 @@ TEST(a_killed_reader_keeps_nobody_out_beside_a_living_one)
     lk_rwlock_free(other);
     lk_client_close(client);
     lks_server_stop(server);
+}
+
+/* Waits in a queue until it is killed. */
+static void wait_for_ever(const struct board *board, const char *url, const char *key,
+                          lk_rwlock_order order)
+{
+    struct lk_rwlock_options options = {.order = order, .waiter_ms = WINDOW_MS};
+    lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
+    lk_rwlock *rw = client ? lk_rwlock_new_with(client, key, &options, NULL) : NULL;
+
+    while (!atomic_load(&board->is_held))
+        lks_nap(1);
+    if (rw && lk_lock_wait(lk_rwlock_write(rw), LK_FOREVER, NULL) == LK_OK) _exit(1);
+    for (;;)
+        (void)pause();
+}
+
+static void read_behind_the_dead(lk_rwlock_order order, long long count)
+{
+    struct lks_server *server = lks_server_start(NULL);
+    struct board *board = lks_shared(sizeof *board);
+    struct lk_rwlock_options options = {.order = order};
+    struct lkf_keys keys;
+    pid_t pids[DEAD];
+
+    lkf_keys_init(&keys, server, "dead-waiters");
+    for (long long i = 0; i < count; i++) {
+        pids[i] = lks_fork();
+        if (pids[i] == 0) wait_for_ever(board, server->url, keys.lock, order);
+    }
+    lk_client *client = lks_client(server);
+    lk_rwlock *holder = lkr_new(client, keys.lock);
+    lk_rwlock *rw = lk_rwlock_new_with(client, keys.lock, &options, NULL);
+    assert_non_null(rw);
+    assert_int_equal(lkr_take(lk_rwlock_read(holder), 30000), LK_OK);
+    atomic_store(&board->is_held, true);
+    LKS_EVENTUALLY(lkf_length(&keys) == count, 5000);
+    lks_nap((int64_t)2 * WINDOW_MS); /* they live, so they keep their places */
+    assert_int_equal(lkf_length(&keys), count);
+    assert_int_equal(lkr_take(lk_rwlock_read(rw), 30000), LK_BUSY);
+    double killed_at_ms = lks_now_ms();
+    for (long long i = 0; i < count; i++)
+        lks_kill(pids[i]);
+    assert_int_equal(lks_acquire(lk_rwlock_read(rw), 30000, 0), LK_OK);
+    double took_ms = lks_now_ms() - killed_at_ms;
+    print_message("# a reader waited %.0f ms for %lld killed writers with windows of %d ms\n",
+                  took_ms, count, WINDOW_MS);
+
+    assert_true(took_ms < WINDOW_MS + 300);
+    assert_int_equal(lk_lock_release(lk_rwlock_read(rw), NULL), LK_OK);
+    assert_int_equal(lk_lock_release(lk_rwlock_read(holder), NULL), LK_OK);
+    assert_int_equal(lkr_keys(server, keys.lock), 0);
+    lk_rwlock_free(rw);
+    lk_rwlock_free(holder);
+    lk_client_close(client);
+    lks_server_stop(server);
+}
+
+TEST(killed_writers_that_waited_hold_up_readers_for_one_window_however_many)
+{
+    read_behind_the_dead(LK_RWLOCK_WRITERS_FIRST, 1);
+    read_behind_the_dead(LK_RWLOCK_WRITERS_FIRST, DEAD);
+    read_behind_the_dead(LK_RWLOCK_FAIR, DEAD);
 }
 
 /* ---- starvation ------------------------------------------------------------------------------ */

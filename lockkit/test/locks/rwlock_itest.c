@@ -303,6 +303,34 @@ TEST(a_peers_write_lock_is_respected_until_its_last_unlock, struct lkr_pair *p)
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
 }
 
+/* ---- the last millisecond ------------------------------------------------------------------------ */
+
+/* Asked for without a pause, it is asked for while less than a millisecond of the lease is left, too: PTTL 0. */
+TEST(who_comes_in_a_writers_last_millisecond_waits_for_its_end, struct lkr_pair *p)
+{
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(lkr_take(p->other_write, 20), LK_OK);
+        while (lkr_take(p->write, 5000) == LK_BUSY) {}
+        assert_int_equal(LKS_INTEGER(server, "HLEN", p->key), 2); /* the mode and its own field */
+        assert_int_equal(lk_lock_release(p->other_write, NULL), LK_NOT_OWNER);
+        assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+    }
+}
+
+/* Redisson's readers prolong the lock by what PTTL said a moment before: it may outlast its last hold. */
+TEST(a_lock_that_outlasts_its_last_reader_a_little_ends_with_it, struct lkr_pair *p)
+{
+    char longer_ms[24];
+
+    assert_int_equal(lkr_take(p->read, 30000), LK_OK);
+    assert_int_equal(lkr_take(p->other_read, 30), LK_OK);
+    lks_nap(40);
+    (void)snprintf(longer_ms, sizeof longer_ms, "%lld", LKS_INTEGER(server, "PTTL", p->key) + 50);
+    LKS_DO(server, "PEXPIRE", p->key, longer_ms);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    assert_int_equal(lkr_keys(server, p->key), 0);
+}
+
 /* ---- bad use --------------------------------------------------------------------------------- */
 
 TEST(bad_use_gets_a_status, struct lkr_pair *p)

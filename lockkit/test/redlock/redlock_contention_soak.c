@@ -157,7 +157,8 @@ static void check_history(const struct board *board)
     assert_int_equal(history_read(&history, file, &why), 0);
     (void)fclose(file);
     assert_true(history_check(
-        &history, &(struct history_check_options){.stuck_ms = WAIT_MS, .findings = stderr},
+        &history,
+        &(struct history_check_options){.stuck_ms = WAIT_MS, .findings = stderr, .drawing = stderr},
         &report));
     print_message("# %zu holds of %zu holders: %zu overlaps; %zu ended before their release\n",
                   report.holds, report.owners, report.found[CHECK_EXCLUSION], report.lost);

@@ -177,16 +177,16 @@ TEST(any_two_of_five_may_be_dead, struct fixture *f)
     }
 }
 
-TEST(with_three_of_five_dead_it_fails_at_once_and_leaves_nothing, struct fixture *f)
+TEST(with_three_of_five_dead_it_waits_in_vain_and_leaves_nothing, struct fixture *f)
 {
     struct lk_error err = {0};
 
     for (size_t i = 1; i < 4; i++)
         lks_server_kill(lkr_nodes[i]);
     double begin = lks_now_ms();
-    assert_int_equal(lkr_acquire(f->mine, 60000, 10000, &err), LK_UNREACHABLE);
+    assert_int_equal(lkr_acquire(f->mine, 300, 10000, &err), LK_UNREACHABLE);
 
-    assert_true(lks_now_ms() - begin < 20000); /* not after its minute */
+    assert_true(lks_now_ms() - begin >= 300);
     assert_non_null(strstr(err.text, "2 of 5 servers can vote, 3 must"));
     lkr_await_count(f->key, 0);
 }
@@ -419,6 +419,30 @@ TEST(a_majority_that_says_not_ours_is_told_as_a_loss, struct fixture *f)
     lkr_await_count(f->key, 0);
 }
 
+/* Two have lost it, and one does not say. */
+TEST(a_renewal_by_hand_that_too_few_confirm_is_no_loss, struct fixture *f)
+{
+    struct lkr_clients clients; /* which wait for it, and not for as long as the lease */
+
+    lkr_open(&clients, (struct lk_client_options){.command_ms = NODE_MS});
+    lk_lock *lock = lkr_lock(&clients, f->key, &patient);
+    acquire(lock, 60000);
+    LKS_EVENTUALLY(lkr_counting(lock) == LKR_NODES, 20000);
+    for (size_t i = 0; i < 2; i++)
+        LKS_DO(lkr_nodes[i], "DEL", f->key);
+    lks_server_pause(lkr_nodes[2]);
+    lk_status status = lk_lock_renew(lock, 0, NULL);
+    bool is_held = lk_held(lock);
+    lks_server_resume(lkr_nodes[2]);
+
+    assert_true(status == LK_UNKNOWN || status == LK_UNREACHABLE);
+    assert_true(is_held);
+    assert_int_equal(lk_lock_renew(lock, 0, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+    lk_lock_free(lock);
+    lkr_close(&clients);
+}
+
 TEST(the_end_of_a_lease_is_told_without_renewal_too, struct fixture *f)
 {
     struct lk_lock_options options = {
@@ -428,6 +452,82 @@ TEST(the_end_of_a_lease_is_told_without_renewal_too, struct fixture *f)
     LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 20000);
     assert_false(lk_held(f->mine));
     (void)lk_lock_release(f->mine, NULL);
+}
+
+/* ---- a machine without a processor to spare ------------------------------------------------------------ */
+
+enum { BUSY_THREADS = 12, BUSY_LOCKS = 24, BUSY_MS = 1500 };
+
+/* Of each by turns: a long lease, and a short one that is renewed. */
+static struct hold {
+    char key[32];
+    lk_lock *lock;
+    _Atomic int64_t ends_ns; /* as was told; by the clock of what is told */
+    _Atomic int64_t early_ns;
+    atomic_int losses;
+} holds[BUSY_LOCKS];
+static atomic_bool is_busy;
+
+static void *spin_main(void *arg)
+{
+    while (atomic_load(&is_busy)) {}
+    return arg;
+}
+
+static void note_end(const struct lk_event *event, void *arg)
+{
+    struct hold *hold = arg;
+
+    for (size_t i = 0; event->key && i < BUSY_LOCKS; i++, hold++) {
+        if (strcmp(event->key, hold->key) != 0) continue;
+        if (event->type == LK_EVENT_LOST)
+            atomic_store(&hold->early_ns, atomic_load(&hold->ends_ns) - event->at_ns);
+        else if (event->status == LK_OK && event->ends_ns > atomic_load(&hold->ends_ns))
+            atomic_store(&hold->ends_ns, event->ends_ns);
+    }
+}
+
+static lk_lock *hold_it(const struct lkr_clients *clients, struct hold *hold, bool is_renewed)
+{
+    struct lk_lock_options options = {.wait_ms = 5000,
+                                      .lease_ms = is_renewed ? 250 : 60000,
+                                      .is_renewed = is_renewed,
+                                      .on_lost = lks_count_loss,
+                                      .on_lost_arg = &hold->losses};
+
+    (void)snprintf(hold->key, sizeof hold->key, "%s", lkr_key("busy"));
+    lk_lock *lock = lkr_lock(clients, hold->key, NULL);
+    LKS_EVENTUALLY(lk_lock_acquire(lock, &options, NULL) == LK_OK, 10000);
+    return lock;
+}
+
+TEST(on_a_busy_machine_no_loss_is_told_that_is_none)
+{
+    struct lkr_clients clients;
+    pthread_t threads[BUSY_THREADS];
+    int losses = 0;
+
+    lkr_open(&clients, (struct lk_client_options){.on_event = note_end, .on_event_arg = holds});
+    atomic_store(&is_busy, true);
+    for (size_t i = 0; i < BUSY_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, spin_main, NULL), 0);
+    for (size_t i = 0; i < BUSY_LOCKS; i++)
+        holds[i].lock = hold_it(&clients, &holds[i], i % 2 == 1);
+    lks_nap(BUSY_MS);
+    atomic_store(&is_busy, false);
+    for (size_t i = 0; i < BUSY_THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+
+    for (size_t i = 0; i < BUSY_LOCKS; i++) {
+        losses += atomic_load(&holds[i].losses);
+        assert_true(atomic_load(&holds[i].early_ns) <= 0);
+        assert_true(i % 2 == 1 || (lk_held(holds[i].lock) && atomic_load(&holds[i].losses) == 0));
+        (void)lk_lock_release(holds[i].lock, NULL);
+        lk_lock_free(holds[i].lock);
+    }
+    print_message("# %d of %d leases of 250 ms ended before they were renewed\n", losses,
+                  BUSY_LOCKS / 2);
+    lkr_close(&clients);
 }
 
 GROUP(lkr_start_servers, lkr_stop_servers);

@@ -66,3 +66,29 @@ TEST(of_four_three_are_a_majority)
     assert_int_equal(lki_redlock_ends_at(self), 50);
     free(self);
 }
+
+/* As long as it is had anew it does not confirm, and confirmed is who was asked after that. */
+TEST(a_vote_had_anew_counts_once_a_majority_is_confirmed_without_it)
+{
+    static const struct {
+        int64_t confirmed[5]; /* the first is the one */
+        enum lki_vote expected;
+    } cases[] = {
+        {{900, 150, 150, 150, 90}, LKI_VOTE_COUNTED},
+        {{900, 150, 150, 90, 90}, LKI_VOTE_REGAINED},
+        {{900, 100, 100, 100, 100}, LKI_VOTE_REGAINED},
+    };
+    struct redlock *self = make(5);
+
+    self->is_tended = true;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (size_t k = 0; k < 5; k++) {
+            set_member(self, k, k == 0 ? LKI_VOTE_REGAINED : LKI_VOTE_COUNTED, LOCK_HELD, 1000);
+            atomic_store(&self->members[k].confirmed_at, cases[i].confirmed[k]);
+        }
+        atomic_store(&self->members[0].since, 100);
+        lki_redlock_tend(self, false);
+        assert_int_equal(atomic_load(&self->members[0].vote), cases[i].expected);
+    }
+    free(self);
+}

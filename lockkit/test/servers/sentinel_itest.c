@@ -132,34 +132,6 @@ static void hand_over(struct lkt *topology, lk_lock *held, struct lks_wait *wait
     assert_int_equal(lk_lock_release(wait->lock, NULL), LK_OK);
 }
 
-TEST(a_killed_primary_is_followed_with_holds_and_waiters)
-{
-    struct lkt *topology = lkt_start(NULL);
-    lk_client *client = open_client(topology);
-    lk_client *other = open_client(topology);
-    lk_lock *held = lks_mutex(client, "handed-over");
-    struct lks_wait wait = {.lock = lks_mutex(other, "handed-over")};
-
-    start_wait(lkt_server(topology, "n1"), held, &wait);
-    atomic_store(&changes, 0);
-    (void)lkt_tell(topology, "kill n1");
-    double killed_at_ms = lks_now_ms();
-    wait_for_switch(topology, "n1");
-    double switched_at_ms = lks_now_ms();
-    LKS_EVENTUALLY(use(client, "after") == LK_OK, SOON_MS);
-    print_message("# killed: Sentinel switched after %.0f ms, the client was there %.0f ms later\n",
-                  switched_at_ms - killed_at_ms, lks_now_ms() - switched_at_ms);
-
-    assert_true(atomic_load(&changes) >= 1);
-    assert_true(lk_held(held));
-    hand_over(topology, held, &wait);
-    lk_lock_free(held);
-    lk_lock_free(wait.lock);
-    lk_client_close(client);
-    lk_client_close(other);
-    lkt_stop(topology);
-}
-
 /* ---- a stale primary ------------------------------------------------------------------------------ */
 
 /* Connections that are neither a Sentinel's nor this question's. */

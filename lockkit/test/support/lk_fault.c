@@ -1,11 +1,10 @@
 /*
- * See lk_fault.h. Round trips are counted in the thread that armed the fault; renewals are sent by a
- * watchdog's thread.
+ * See lk_fault.h. Round trips are counted in the thread that armed the fault; renewals are sent by watchdogs'
+ * threads.
  */
 #include "lk_fault.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +16,19 @@
 
 enum { COMMANDS_MAX = 8, WORDS_MAX = 32 };
 
-static struct {
-    pthread_t thread; /* round trips: only those of this thread are counted */
-    bool is_armed;    /* of that thread */
-    int left;         /* calls until the fault */
+/* A thread's own: round trips of others pass. */
+static _Thread_local struct {
+    bool is_armed;
+    int left; /* calls until the fault */
     bool is_hit;
     bool goes_on; /* every later call is refused */
     enum lks_fault_kind kind;
-    _Atomic int renewals_left;         /* renewals until the fault; 0: not armed */
-    _Atomic(struct lki_redis *) eaten; /* what arrives here next is thrown away */
-    char *late[WORDS_MAX];             /* owned: words of a command that nobody knows of */
+    char *late[WORDS_MAX]; /* owned: words of a command that nobody knows of */
     size_t late_lens[WORDS_MAX];
     size_t late_count;
 } fault;
+
+static _Atomic int kind_of_sent = LKS_NO_FAULT;
 
 /* The same number of commands that a real server answers with errors, or as in a transaction. */
 static void fill_with_nonsense(struct lk_command *out, size_t count)
@@ -67,37 +66,37 @@ static void keep_late(const struct lk_command *command)
     }
 }
 
-static bool is_faulty_call(void)
+enum lks_fault_kind lks_fault_strikes(void)
 {
-    if (!fault.is_armed || !pthread_equal(pthread_self(), fault.thread)) return false;
+    if (!fault.is_armed) return LKS_NO_FAULT;
     fault.left--;
-    return fault.left == 0 || (fault.left < 0 && fault.goes_on);
+    bool is_faulty = fault.left == 0 || (fault.left < 0 && fault.goes_on);
+    fault.is_hit |= is_faulty;
+    if (!is_faulty) return LKS_NO_FAULT;
+    return fault.left < 0 ? LKS_REFUSED : fault.kind;
 }
 
 FAKE(lk_status, lki_redis_exchange, struct lki_redis *redis, const struct lk_command *commands,
      size_t count, int64_t deadline, lk_reply **replies, struct lk_error *err)
 {
     struct lk_command errors[COMMANDS_MAX];
+    enum lks_fault_kind kind = lks_fault_strikes();
 
-    if (!is_faulty_call()) {
-        return __real_lki_redis_exchange(redis, commands, count, deadline, replies, err);
-    }
-    fault.is_hit = true;
-    if (fault.left == 0 && fault.kind == LKS_LATE) {
+    if (kind == LKS_LATE) {
         keep_late(commands);
         cut(redis);
         return LKI_FAIL(err, LK_UNKNOWN, "nothing came back");
     }
-    if (fault.left < 0 || fault.kind == LKS_REFUSED) {
+    if (kind == LKS_REFUSED) {
         cut(redis); /* the real call finds that it cannot send a byte */
-    } else if (fault.kind == LKS_ERROR_ANSWER || fault.kind == LKS_QUEUED) {
+    } else if (kind == LKS_ERROR_ANSWER || kind == LKS_QUEUED) {
         fill_with_nonsense(errors, count);
         commands = errors;
-    } else if (fault.kind == LKS_CUT_SHORT) {
+    } else if (kind == LKS_CUT_SHORT) {
         count = 1;
     }
     lk_status status = __real_lki_redis_exchange(redis, commands, count, deadline, replies, err);
-    if (fault.left < 0 || fault.kind < LKS_REPLY_LOST || status != LK_OK) return status;
+    if (kind < LKS_REPLY_LOST || kind == LKS_NO_FAULT || status != LK_OK) return status;
     for (size_t i = 0; i < count; i++) {
         lk_reply_free(replies[i]);
         replies[i] = NULL;
@@ -106,35 +105,30 @@ FAKE(lk_status, lki_redis_exchange, struct lki_redis *redis, const struct lk_com
     return LKI_FAIL(err, LK_UNKNOWN, "the reply was lost");
 }
 
-/* The watchdog's renewals, known by their script; the hub's subscriptions pass. */
+/* The server has answered, and nobody hears of it. */
+static void swallow_answer(struct lki_redis *redis)
+{
+    struct pollfd poll_fd = {.fd = lki_redis_fd(redis), .events = POLLIN};
+    char answer[1024];
+
+    (void)poll(&poll_fd, 1, 1000);
+    while (recv(poll_fd.fd, answer, sizeof answer, MSG_DONTWAIT) > 0) {}
+    cut(redis);
+}
+
+/* What watchdogs and redlocks ask; the hub's subscriptions pass. */
 FAKE(lk_status, lki_redis_send, struct lki_redis *redis, const struct lk_command *commands,
      size_t count, int64_t deadline, struct lk_error *err)
 {
-    struct lk_command errors[COMMANDS_MAX];
-    bool is_renewal = strncmp(commands[0].args[0].data, "EVAL", 4) == 0;
+    const char *verb = commands[0].args[0].data;
+    bool is_asked = strncmp(verb, "EVAL", 4) == 0 || strncmp(verb, "SET", 3) == 0;
+    enum lks_fault_kind kind = is_asked ? lks_fault_of_sent() : LKS_NO_FAULT;
 
-    if (is_renewal && atomic_load(&fault.renewals_left) > 0 &&
-        atomic_fetch_sub(&fault.renewals_left, 1) == 1) {
-        if (fault.kind == LKS_REFUSED) cut(redis);
-        if (fault.kind == LKS_CUT_SHORT) count = 1;
-        if (fault.kind >= LKS_REPLY_LOST) atomic_store(&fault.eaten, redis);
-        if (fault.kind == LKS_ERROR_ANSWER || fault.kind == LKS_QUEUED) {
-            fill_with_nonsense(errors, count);
-            commands = errors;
-        }
-    }
-    return __real_lki_redis_send(redis, commands, count, deadline, err);
-}
-
-FAKE(lk_status, lki_redis_receive, struct lki_redis *redis, lk_reply **out, struct lk_error *err)
-{
-    struct pollfd poll_fd = {.fd = lki_redis_fd(redis), .events = POLLIN};
-
-    if (atomic_load(&fault.eaten) != redis) return __real_lki_redis_receive(redis, out, err);
-    (void)poll(&poll_fd, 1, 1000); /* the server has done it */
-    atomic_store(&fault.eaten, NULL);
-    *out = NULL;
-    return LKI_FAIL(err, LK_UNREACHABLE, "the reply was lost");
+    if (kind == LKS_REFUSED || kind == LKS_LATE) cut(redis);
+    if (kind == LKS_LATE) return LK_OK;
+    lk_status status = __real_lki_redis_send(redis, commands, count, deadline, err);
+    if (kind == LKS_REPLY_LOST && status == LK_OK) swallow_answer(redis);
+    return status;
 }
 
 /* ---- what tests call -------------------------------------------------------------------------- */
@@ -150,7 +144,6 @@ const char *lks_fault_name(enum lks_fault_kind kind)
 
 void lks_fault_arm(enum lks_fault_kind kind, int n)
 {
-    fault.thread = pthread_self();
     forget_late();
     fault.kind = kind;
     fault.left = n;
@@ -183,13 +176,12 @@ void lks_fault_deliver(lk_client *client)
         lk_reply_free(reply);
 }
 
-void lks_fault_arm_renewal(enum lks_fault_kind kind, int n)
+void lks_fault_arm_sent(enum lks_fault_kind kind)
 {
-    fault.kind = kind;
-    atomic_store(&fault.renewals_left, n);
+    atomic_store(&kind_of_sent, (int)kind);
 }
 
-bool lks_fault_renewal_is_over(void)
+enum lks_fault_kind lks_fault_of_sent(void)
 {
-    return atomic_load(&fault.renewals_left) == 0 && !atomic_load(&fault.eaten);
+    return (enum lks_fault_kind)atomic_load(&kind_of_sent);
 }

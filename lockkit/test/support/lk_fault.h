@@ -1,7 +1,7 @@
 /*
  * Faults between lockkit and a server, for tests: the n-th call is refused, answered by an error, or
  * done (or begun) with its reply lost. A test that uses this has in its head comment:
- * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send
  */
 #ifndef LK_FAULT_H
 #define LK_FAULT_H
@@ -18,11 +18,12 @@ enum lks_fault_kind {
     LKS_CUT_SHORT, /* after its first command */
     LKS_FAULT_KINDS,
     LKS_LATE, /* nobody knows: it is delivered when the test says so */
+    LKS_NO_FAULT
 };
 
 const char *lks_fault_name(enum lks_fault_kind kind);
 
-/* The n-th round trip of this thread from now on. */
+/* The n-th round trip of this thread from now on; what was late is forgotten. */
 void lks_fault_arm(enum lks_fault_kind kind, int n);
 /* And all later ones are refused. */
 void lks_fault_arm_for_good(enum lks_fault_kind kind, int n);
@@ -31,8 +32,11 @@ bool lks_fault_disarm(void);
 /* What was late comes now: its first command is sent, by any client, as often as this is called. */
 void lks_fault_deliver(lk_client *client);
 
-/* The n-th renewal from now on, of whatever watchdog. */
-void lks_fault_arm_renewal(enum lks_fault_kind kind, int n);
-bool lks_fault_renewal_is_over(void);
+/* Until LKS_NO_FAULT, REFUSED, LATE or REPLY_LOST: all that any watchdog and any redlock asks. */
+void lks_fault_arm_sent(enum lks_fault_kind kind);
+
+/* For who fakes round trips to other servers: one begins; and what becomes of what watchdogs ask. */
+enum lks_fault_kind lks_fault_strikes(void);
+enum lks_fault_kind lks_fault_of_sent(void);
 
 #endif

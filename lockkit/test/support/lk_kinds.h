@@ -11,7 +11,7 @@ struct lks_kind {
     lk_lock *(*make)(lk_client *client, const char *key, struct lk_error *err);
 };
 
-enum { LKS_KINDS = 6 };
+enum { LKS_REENTRANT = 1, LKS_NON_REENTRANT, LKS_SPIN, LKS_FENCED, LKS_FAIR, LKS_KINDS };
 
 /* The first is the mutex, the last the fair lock. */
 extern const struct lks_kind lks_kinds[LKS_KINDS];

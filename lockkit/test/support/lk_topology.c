@@ -28,7 +28,7 @@ static void run_script(const struct lkt_options *options, int to[2], int from[2]
         words[n++] = pairs[i][0];
         words[n++] = pairs[i][1];
     }
-    words[n++] = options->is_cluster ? "cluster" : "sentinel";
+    words[n++] = options->is_cluster ? "cluster" : options->is_plain ? "plain" : "sentinel";
     words[n++] = "-";
     words[n++] = options->masters ? options->masters : "3";
     words[n++] = options->replicas ? options->replicas : "1";

@@ -11,7 +11,8 @@
 enum { LKT_SERVERS_MAX = 16 };
 
 struct lkt_options {
-    bool is_cluster;      /* else Sentinel */
+    bool is_cluster;      /* else Sentinel... */
+    bool is_plain;        /* ...or one server, n1 */
     const char *masters;  /* of a cluster ["3"] */
     const char *replicas; /* of each master ["1"] */
     const char

@@ -14,7 +14,7 @@
 #include "lk_net.h"
 #include "lk_support.h"
 
-enum { PAIRS_MAX = 512, BUFFER = 65536, BACKLOG = 128, FIRST = 2 };
+enum { PAIRS_MAX = 512, BUFFER = 65536, BACKLOG = 128, FIRST = 2, ANSWER_MS = 2000 };
 
 struct pair {
     int fds[2]; /* the client's, the server's */
@@ -31,6 +31,8 @@ struct lks_vip {
     int server_port;
     bool is_stopping;
     bool is_dripping;
+    struct lk_bytes word; /* borrowed; none: nobody's connection is cut */
+    bool is_word_passed;
     size_t taken;
     struct pair pairs[PAIRS_MAX];
     size_t count;
@@ -68,12 +70,23 @@ static void end_pair_locked(struct lks_vip *vip, size_t i)
     vip->pairs[i] = vip->pairs[--vip->count];
 }
 
-static bool pass_on(int from, int to, size_t most)
+/* False: the connection ends. */
+static bool pass_on_locked(struct lks_vip *vip, const struct pair *pair, size_t side)
 {
     static _Thread_local char data[BUFFER];
-    ssize_t got = recv(from, data, most, MSG_DONTWAIT);
+    bool drips = vip->is_dripping && side == 1;
+    struct pollfd answer = {.fd = pair->fds[1], .events = POLLIN};
 
-    return got > 0 && send(to, data, (size_t)got, MSG_NOSIGNAL) == got;
+    if (drips) lks_nap(LKS_DRIP_MS);
+    ssize_t got = recv(pair->fds[side], data, drips ? 1 : BUFFER, MSG_DONTWAIT);
+    if (got <= 0) return false;
+    bool is_cut =
+        side == 0 && vip->word.len > 0 && memmem(data, (size_t)got, vip->word.data, vip->word.len);
+    if (is_cut) vip->word.len = 0;
+    if (is_cut && !vip->is_word_passed) return false;
+    bool is_sent = send(pair->fds[1 - side], data, (size_t)got, MSG_NOSIGNAL) == got;
+    if (is_cut) (void)poll(&answer, 1, ANSWER_MS);
+    return is_sent && !is_cut;
 }
 
 static void turn_locked(struct lks_vip *vip, const struct pollfd *fds)
@@ -83,13 +96,8 @@ static void turn_locked(struct lks_vip *vip, const struct pollfd *fds)
         bool goes_on = true;
 
         if (pair->is_silent) continue;
-        for (size_t side = 0; side < 2 && goes_on; side++) {
-            bool drips = vip->is_dripping && side == 1;
-
-            if (fds[FIRST + 2 * i + side].revents == 0) continue;
-            if (drips) lks_nap(LKS_DRIP_MS);
-            goes_on = pass_on(pair->fds[side], pair->fds[1 - side], drips ? 1 : BUFFER);
-        }
+        for (size_t side = 0; side < 2 && goes_on; side++)
+            if (fds[FIRST + 2 * i + side].revents != 0) goes_on = pass_on_locked(vip, pair, side);
         if (!goes_on) end_pair_locked(vip, i);
     }
     if (fds[1].revents != 0) take_client_locked(vip);
@@ -190,6 +198,14 @@ void lks_vip_drip(struct lks_vip *vip)
 {
     (void)pthread_mutex_lock(&vip->mutex);
     vip->is_dripping = true;
+    (void)pthread_mutex_unlock(&vip->mutex);
+}
+
+void lks_vip_cut_at(struct lks_vip *vip, struct lk_bytes word, bool is_passed)
+{
+    (void)pthread_mutex_lock(&vip->mutex);
+    vip->word = word;
+    vip->is_word_passed = is_passed;
     (void)pthread_mutex_unlock(&vip->mutex);
 }
 

@@ -5,7 +5,10 @@
 #ifndef LK_VIP_H
 #define LK_VIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "lockkit/script.h"
 
 enum { LKS_DRIP_MS = 20 };
 
@@ -26,6 +29,8 @@ void lks_vip_move(struct lks_vip *vip, int server_port);
 void lks_vip_silence(struct lks_vip *vip);
 /* From now on what a server says comes byte by byte, each LKS_DRIP_MS after the one before. */
 void lks_vip_drip(struct lks_vip *vip);
+/* The next client that says this word loses its connection: before it is passed on, or when the server has answered. */
+void lks_vip_cut_at(struct lks_vip *vip, struct lk_bytes word, bool is_passed);
 /* Connections taken so far. */
 size_t lks_vip_taken(struct lks_vip *vip);
 

@@ -421,24 +421,6 @@ TEST(a_holder_that_never_publishes_is_waited_for_no_longer_than_its_ttl, struct 
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(a_restart_of_the_server_ends_the_wait_with_the_lock_or_the_truth, struct fixture *f)
-{
-    struct lks_wait wait;
-
-    hold(f);
-    lks_wait_start(&wait, f->mine, 60000);
-    let_it_sleep(f);
-    lks_server_restart(server);
-    (void)lks_wait_end(&wait);
-
-    /* The break woke it: it found the server away, or dying under its question, or back and empty.
-       All are at once. */
-    assert_true(wait.status == LK_UNREACHABLE || wait.status == LK_UNKNOWN || wait.status == LK_OK);
-    assert_true(wait.ended_at_ms - wait.began_at_ms < SOON_MS);
-    (void)lk_lock_release(f->mine, NULL);
-    (void)lk_lock_release(f->other, NULL);
-}
-
 /* ---- the waiter gives up -------------------------------------------------------------------------------- */
 
 /* One waiter gives up about when the lock is released, the other is there to stay. */

@@ -148,10 +148,13 @@ TEST(a_server_that_comes_back_empty_is_told_again)
     lka_assert_quiet(server);
 }
 
+#define QUEUE "redisson_lock_queue:{%s}", "redisson_lock_timeout:{%s}"
+#define RW    "exists hexists hget hgetall hset hsetnx hdel hlen get set del pttl pexpire time"
+
 /* What GUIDE.md lists, besides what a wait takes: of each kind the commands, and the keys. */
 static const struct {
     const char *commands;
-    const char *keys[5]; /* %s: the lock's */
+    const char *keys[6]; /* %s: the lock's */
 } needs[LKS_ANY_KINDS] = {
     {"set get del pttl pexpire type", {"%s", "lockkit_wake:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s", "redisson_lock__channel:{%s}"}},
@@ -161,12 +164,9 @@ static const struct {
      {"%s", "redisson_lock__channel:{%s}", "redisson_lock_token:{%s}"}},
     {"exists hexists hset del pttl pexpire type hlen time lindex llen lpop lpos lrange lrem rpush "
      "zadd zcard zcount zrange zrem zscore",
-     {"%s", "redisson_lock__channel:{%s}*", "redisson_lock_queue:{%s}",
-      "redisson_lock_timeout:{%s}"}},
-    {"exists hexists hget hgetall hset hsetnx hdel get set del pttl pexpire",
-     {"%s", "redisson_rwlock:{%s}", "{%s}:*"}},
-    {"exists hexists hget hgetall hset hsetnx hdel get set del pttl pexpire",
-     {"%s", "redisson_rwlock:{%s}", "{%s}:*"}},
+     {"%s", "redisson_lock__channel:{%s}*", QUEUE}},
+    {RW, {"%s", "redisson_rwlock:{%s}", "{%s}:*", QUEUE}},
+    {RW, {"%s", "redisson_rwlock:{%s}", "{%s}:*", QUEUE}},
     {"exists set get incrby decrby zadd zcard zrange zrem zremrangebyscore zscore time pttl "
      "pexpire",
      {"%s", "redisson_sc:{%s}", "{%s}:timeout"}},

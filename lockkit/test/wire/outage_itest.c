@@ -1,5 +1,5 @@
 /*
- * A server that goes away, comes back, hangs, or hangs up: what callers are told, and when.
+ * A server that goes away, comes back, or hangs up: what callers are told, and when.
  */
 #include "test/support/lk_support.h"
 
@@ -39,57 +39,6 @@ TEST(a_server_that_is_down_is_unreachable_at_once_and_then_back)
     kill_and_restart(client);
     kill_and_restart(client);
     lk_client_close(client);
-}
-
-TEST(a_release_while_the_server_is_down_can_be_repeated)
-{
-    lk_client *client = lks_client_with(server, (struct lk_client_options){.backoff_ms = 50});
-    lk_lock *lock = lks_mutex(client, "released-later");
-
-    assert_int_equal(lk_lock_acquire(lock, NULL, NULL), LK_OK);
-    lks_server_kill(server);
-    assert_int_equal(lk_lock_release(lock, NULL), LK_UNREACHABLE);
-    assert_false(lk_held(lock));
-    lks_server_restart(server);
-    LKS_EVENTUALLY(lk_lock_release(lock, NULL) == LK_NOT_OWNER, 5000); /* it came back empty */
-
-    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
-    lk_lock_free(lock);
-    lk_client_close(client);
-}
-
-static void try_a_server_that_hangs(const char *url)
-{
-    lk_client *client =
-        lks_client_with(server, (struct lk_client_options){.url = url, .command_ms = 200});
-    struct lk_error err = {0};
-    lk_status statuses[3];
-    double took_ms[3];
-
-    LKS_EVENTUALLY(use(client, "hang", NULL) == LK_OK, 5000);
-    lks_server_pause(server);
-    for (int i = 0; i < 3; i++) {
-        double begin = lks_now_ms();
-
-        statuses[i] = use(client, "hang", &err);
-        took_ms[i] = lks_now_ms() - begin;
-    }
-    lks_server_resume(server);
-
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(statuses[i], LK_UNKNOWN);
-        assert_true(took_ms[i] >= 200);
-        assert_true(took_ms[i] < 5000); /* the try and the undo, and not until it goes on */
-    }
-    assert_int_equal(err.code, LK_UNKNOWN);
-    LKS_EVENTUALLY(use(client, "hang", NULL) == LK_OK, 5000);
-    lk_client_close(client);
-}
-
-TEST(a_server_that_hangs_is_unknown_within_the_limit)
-{
-    try_a_server_that_hangs(server->url);
-    try_a_server_that_hangs(server->tcp_url);
 }
 
 TEST(connections_the_server_closed_are_replaced_unseen)

@@ -1,0 +1,204 @@
+/*
+ * Connections for what callers ask, up to pool_size of them, made when they are needed. One mutex; nothing
+ * waits for a server with it held.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "postgres.h"
+
+enum { OWES_MS = 120000 };
+
+const char postgres_name[] = "PostgreSQL";
+
+/* A row is never deleted: its fence would begin anew. Slot 0 is the lock, others are permits. No index on expires: an update stays on its page. */
+static const char table[] =
+    "DO $$ BEGIN IF pg_catalog.to_regclass('lockkit.lock') IS NULL THEN"
+    " PERFORM pg_catalog.pg_advisory_xact_lock(7813586346238636338);"
+    " CREATE SCHEMA IF NOT EXISTS lockkit; CREATE TABLE IF NOT EXISTS lockkit.lock (name text,"
+    " slot int DEFAULT 0, owner text NOT NULL DEFAULT '', token text NOT NULL DEFAULT '',"
+    " fence bigint NOT NULL DEFAULT 0, expires timestamptz NOT NULL DEFAULT '-infinity',"
+    " awaited timestamptz NOT NULL DEFAULT '-infinity', taken timestamptz,"
+    " PRIMARY KEY (name, slot)) WITH (fillfactor = 50); END IF; END $$";
+
+void postgres_emit(const lk_client *client, lk_event_type type, lk_status status, int64_t begin,
+                   unsigned attempts)
+{
+    int64_t now = lki_clock_now();
+
+    lki_context_emit(client, (struct lk_event){.type = type,
+                                               .status = status,
+                                               .at_ns = now,
+                                               .duration_ns = now - begin,
+                                               .attempts = attempts});
+}
+
+/* An idle one, or leave to make one: OK with *out NULL. */
+static lk_status take(struct postgres *self, unsigned most, int64_t deadline,
+                      struct postgres_link **out, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    (void)pthread_mutex_lock(&self->mutex);
+    while (!self->idle && self->open >= most && status == LK_OK) {
+        if (!lki_clock_wait(&self->freed, &self->mutex, deadline))
+            status = LKI_FAIL(err, LK_EXHAUSTED, "none of %u connections became free", most);
+    }
+    if (status == LK_OK) {
+        *out = self->idle;
+        if (self->idle) {
+            self->idle = self->idle->next;
+        } else {
+            self->open++;
+        }
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+    return status;
+}
+
+/* NULL: there is one less. */
+static void give(struct postgres *self, struct postgres_link *link)
+{
+    (void)pthread_mutex_lock(&self->mutex);
+    if (link) {
+        link->next = self->idle;
+        self->idle = link;
+    } else {
+        self->open--;
+    }
+    (void)pthread_cond_signal(&self->freed);
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+/* For as long as a server may stand still; those that have had that are closed. */
+static void keep_owing(struct postgres *self, struct postgres_link *link)
+{
+    struct postgres_link **at = &self->owing;
+
+    (void)pthread_mutex_lock(&self->mutex);
+    link->owes_since = lki_clock_now();
+    link->next = self->owing;
+    self->owing = link;
+    while (*at && (*at)->owes_since + OWES_MS * (int64_t)NS_PER_MS > link->owes_since)
+        at = &(*at)->next;
+    postgres_links_close(at);
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+/* Unless it is there: by the first connection, whenever that comes to be. */
+static lk_status make_table(struct postgres *self, struct postgres_link *link, int64_t deadline,
+                            struct lk_error *err)
+{
+    const struct postgres_statement make = {.sql = table};
+    PGresult *answer = NULL;
+    lk_status status = postgres_link_ask(link, &make, deadline, &answer, err);
+
+    PQclear(answer);
+    if (status == LK_OK) atomic_store(&self->has_table, true);
+    return status == LK_UNKNOWN ? LK_UNREACHABLE : status;
+}
+
+lk_status postgres_borrow(lk_client *client, int64_t deadline, struct postgres_link **out,
+                          struct lk_error *err)
+{
+    struct postgres *self = client->backend_state;
+    int64_t begin = lki_clock_now();
+    int64_t half = begin + (deadline - begin) / 2;
+    struct postgres_link *link = NULL;
+    lk_status status = take(self, client->options.pool_size, half, &link, err);
+
+    if (link && !postgres_link_is_usable(link)) {
+        postgres_link_close(link);
+        link = NULL;
+    }
+    if (status == LK_OK && !link) {
+        int64_t connect_by = lki_clock_after_ms(client->options.connect_ms);
+
+        status =
+            postgres_link_open(client, connect_by < deadline ? connect_by : deadline, &link, err);
+        postgres_emit(client, LK_EVENT_CONNECT, status, begin, 1);
+        if (status == LK_OK && !atomic_load(&self->has_table)) {
+            status = make_table(self, link, deadline, err);
+            if (status != LK_OK) postgres_link_close(link);
+        }
+        if (status != LK_OK) give(self, link = NULL);
+    }
+    *out = link;
+    return status;
+}
+
+lk_status postgres_ask(lk_client *client, const struct postgres_statement *statement,
+                       int64_t deadline, PGresult **out, struct lk_error *err)
+{
+    struct postgres *self = client->backend_state;
+    int64_t begin = lki_clock_now();
+    lk_status status = lki_context_check(client, err);
+    bool was_idle = status == LK_OK;
+
+    /* One that had ended while it was idle says nothing of the server. */
+    while (was_idle) {
+        struct postgres_link *link = NULL;
+
+        status = postgres_borrow(client, deadline, &link, err);
+        if (status != LK_OK) return status;
+        was_idle = link->connected_at < begin;
+        if (statement->out_link)
+            (void)snprintf(statement->out_link, POSTGRES_NAME_MAX, "%s", link->name);
+        int64_t sent_at = lki_clock_now();
+        status = postgres_link_ask(link, statement, deadline, out, err);
+        postgres_emit(client, LK_EVENT_ROUND_TRIP, status, sent_at, 1);
+        if (link->lacks_table && strstr(statement->sql, "lockkit.lock")) {
+            atomic_store(&self->has_table, false); /* it is another, empty server by now */
+            status = LK_UNREACHABLE;
+        }
+        if (status == LK_UNREACHABLE) postgres_link_end(link);
+        postgres_return(client, link);
+        was_idle &= status == LK_UNREACHABLE;
+    }
+    return status;
+}
+
+void postgres_return(lk_client *client, struct postgres_link *link)
+{
+    struct postgres *self = client->backend_state;
+    bool is_sound = postgres_link_is_usable(link);
+
+    if (link->owes) {
+        keep_owing(self, link);
+    } else if (!is_sound) {
+        postgres_link_close(link);
+    }
+    give(self, is_sound ? link : NULL);
+}
+
+lk_status postgres_touch(lk_client *client, const struct postgres_statement *statement,
+                         int64_t deadline, struct lk_error *err)
+{
+    PGresult *answer = NULL;
+    lk_status status = postgres_ask(client, statement, deadline, &answer, err);
+
+    if (status == LK_OK && PQntuples(answer) == 0) status = LK_NOT_OWNER;
+    PQclear(answer);
+    return status;
+}
+
+lk_status postgres_end_session(lk_client *client, const char *link,
+                               const struct postgres_statement *undo, int64_t deadline,
+                               struct lk_error *err)
+{
+    const struct postgres *self = client->backend_state;
+    /* A pooler's that is idle serves others by now. Its own waiting looks every 100 ms. */
+    struct postgres_statement end = POSTGRES_STATEMENT(
+        "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity"
+        " WHERE application_name = $1 AND usename = current_user"
+        " AND (state <> 'idle' OR NOT $2::boolean)",
+        link, atomic_load(&self->is_pooled) ? "t" : "f");
+    lk_status status = LK_OK;
+
+    end.undo = undo;
+    while ((status = postgres_touch(client, &end, deadline, err)) == LK_OK)
+        lki_clock_sleep_ms(1);
+    return status == LK_NOT_OWNER ? LK_OK : status;
+}

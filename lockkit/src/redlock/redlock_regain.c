@@ -1,0 +1,118 @@
+/*
+ * Votes that a renewed redlock has lost, had anew: so it outlives that its servers are restarted empty, one
+ * after the other. A majority of votes that have never lapsed must have been confirmed after a loss was
+ * known, before it is asked for again, where nobody else has it; and once more after it is had, before it
+ * counts. So at no moment up to the last confirmation had anybody else a majority (model/redlock.pml).
+ *
+ * Threads: the watchdogs' of the members' clients; begin and end: the lock's. Locks: the redlock's, and in it
+ * those of watchdogs, for a moment.
+ */
+#include "base/clock.h"
+#include "redlock.h"
+#include "wire/debt.h"
+#include "wire/pool.h"
+
+enum { ASK_PART = 3 }; /* of the lease: so long it is tried to ask */
+
+/* A majority of votes is known not to have lapsed before this moment. */
+static int64_t confirmed_until(const struct redlock *self)
+{
+    int64_t confirmed[LKI_SEATS_MAX];
+
+    for (size_t i = 0; i < self->count; i++) {
+        const struct redlock_member *member = &self->members[i];
+        bool counts = atomic_load(&member->vote) == LKI_VOTE_COUNTED;
+
+        confirmed[i] = counts ? atomic_load(&member->confirmed_at) : 0;
+    }
+    return lki_redlock_majority(self, confirmed);
+}
+
+/* Its watchdog is at it now, or asks at once. */
+static void hasten(struct redlock_member *member)
+{
+    struct lki_watchdog *watchdog = lki_context_watchdog(member->base.client);
+
+    if (lki_watchdog_remove_by(watchdog, &member->base, 0)) member->base.lease.is_doubted = true;
+    if (lki_watchdog_add(watchdog, &member->base, NULL) != LK_OK)
+        (void)lki_hold_lose(&member->base);
+}
+
+/* While its watchdog is still telling the loss it is left for the next confirmation. */
+static void ask(struct redlock_member *member)
+{
+    lk_lock *lock = &member->base;
+    struct lki_watchdog *watchdog = lki_context_watchdog(lock->client);
+
+    if (!lki_watchdog_remove_by(watchdog, lock, 0)) return;
+    lock->ops = member->redlock->regain_ops;
+    lock->lease.is_doubted = true;
+    atomic_store(&lock->expires_at, lki_clock_after_ms(lock->lease_ms / ASK_PART));
+    atomic_store(&member->vote, LKI_VOTE_ASKED);
+    atomic_store(&lock->state, LOCK_HELD);
+    member->is_watched = lki_watchdog_add(watchdog, lock, NULL) == LK_OK;
+}
+
+static void tend_member(struct redlock_member *member, int64_t confirmed, bool is_urgent)
+{
+    int vote = atomic_load(&member->vote);
+    bool is_confirmed = atomic_load(&member->since) < confirmed;
+
+    if (vote == LKI_VOTE_REGAINED && is_confirmed) {
+        (void)atomic_compare_exchange_strong(&member->vote, &vote, LKI_VOTE_COUNTED);
+    } else if (vote == LKI_VOTE_LOST && is_confirmed) {
+        ask(member);
+    } else if (vote == LKI_VOTE_COUNTED && is_urgent) {
+        hasten(member);
+    }
+}
+
+/* Who counts other servers must not find a vote without its members: those that are bound ask for none. */
+void lki_redlock_tend(struct redlock *self, bool is_urgent)
+{
+    (void)pthread_mutex_lock(&self->mutex);
+    int64_t confirmed = confirmed_until(self);
+    for (size_t i = 0; i < self->count && self->is_tended; i++)
+        tend_member(&self->members[i], confirmed, is_urgent);
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+void lki_redlock_begin_tending(struct redlock *self)
+{
+    (void)pthread_mutex_lock(&self->mutex);
+    self->is_tended = self->base.is_renewed && self->regain_ops;
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+void lki_redlock_end_tending(struct redlock *self)
+{
+    (void)pthread_mutex_lock(&self->mutex);
+    self->is_tended = false;
+    for (size_t i = 0; i < self->count; i++) {
+        int asked = LKI_VOTE_ASKED;
+
+        (void)atomic_compare_exchange_strong(&self->members[i].vote, &asked, LKI_VOTE_LOST);
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+bool lki_redlock_regain(struct redlock_member *member, lk_status status)
+{
+    lk_lock *lock = &member->base;
+    int asked = LKI_VOTE_ASKED;
+
+    if (lock->ops != member->redlock->regain_ops || status == LK_LOST) return false;
+    if (atomic_load(&member->redlock->base.state) !=
+        LOCK_HELD) { /* its release may have been before it */
+        int64_t until = lki_clock_after_ms(lock->lease_ms);
+        struct lki_debt *debt = lki_redlock_debt(member, lock->token, "redlock_undo", until);
+
+        if (debt) lki_pool_owe(lki_context_pool(lock->client), debt);
+        return false;
+    }
+    if (status != LK_OK) return false;
+    atomic_store(&member->since, lki_clock_now());
+    if (!atomic_compare_exchange_strong(&member->vote, &asked, LKI_VOTE_REGAINED)) return false;
+    lock->ops = member->redlock->member_ops;
+    return true;
+}

@@ -1,0 +1,100 @@
+/*
+ * The keeper: the hub's thread where the server is ZooKeeper. Who waits is told by his own watch, so a channel here is no
+ * more than a place to sleep, and live at once. Besides it has the session proven, opens another one when it has
+ * ended, and pays debts.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "wait/hub_inner.h"
+#include "zookeeper.h"
+
+enum { LOOK_MS = 1000, RETRY_MS = 100 };
+
+/* ---- channels --------------------------------------------------------------------------------------- */
+
+/* False: it is being closed. */
+static bool step_channels(struct lki_hub *hub)
+{
+    struct lki_channel *older = NULL;
+
+    (void)pthread_mutex_lock(&hub->mutex);
+    for (struct lki_channel *channel = hub->channels.newest; channel; channel = older) {
+        older = channel->older;
+        if (!channel->first) {
+            lki_channels_remove(&hub->channels, channel);
+            continue;
+        }
+        channel->state = CHANNEL_LIVE;
+        channel->is_deaf = false;
+    }
+    (void)pthread_cond_broadcast(&hub->confirmed);
+    bool is_stopping = hub->is_stopping;
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return !is_stopping;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------------- */
+
+/*
+ * When it is to be proven again. One that was cut off for its time-out has ended, whoever still tries to go on with
+ * it: a server that came back empty takes nobody who has seen more than it has, and tells him nothing.
+ */
+static int64_t keep_session(lk_client *client, struct lki_backoff *backoff)
+{
+    struct zookeeper_session *session = &zookeeper_of(client)->session;
+
+    (void)pthread_mutex_lock(&session->mutex);
+    int64_t silent_until = session->doubtful_at + session->timeout_ms * NS_PER_MS;
+    bool is_silent = !session->is_connected && lki_clock_now() > silent_until;
+    bool is_over =
+        session->has_expired || !session->handle || (is_silent && session->timeout_ms > 0);
+    (void)pthread_mutex_unlock(&session->mutex);
+    if (!is_over) return zookeeper_session_prove(client);
+    if (zookeeper_session_renew(client, NULL) == LK_OK) {
+        *backoff = (struct lki_backoff){0};
+        return zookeeper_session_prove(client);
+    }
+    return lki_clock_after_ms(lki_backoff_next(backoff, client->options.backoff_ms));
+}
+
+/* The watchdog is told when nothing proves any more that the session lives. */
+static int64_t watch_validity(lk_client *client, int64_t *alarmed_for)
+{
+    int64_t until = atomic_load(&zookeeper_of(client)->session.valid_until);
+
+    if (until > lki_clock_now()) return until;
+    if (until != *alarmed_for) zookeeper_line_alarm(client);
+    *alarmed_for = until;
+    return INT64_MAX;
+}
+
+void *zookeeper_keep_main(void *arg)
+{
+    lk_client *client = arg;
+    struct lki_backoff backoff = {0};
+    struct pollfd poke = {.fd = client->hub->poke_fd, .events = POLLIN};
+    int64_t alarmed_for = 0;
+    uint64_t pokes = 0;
+
+    while (step_channels(client->hub)) {
+        int64_t next = keep_session(client, &backoff);
+        int64_t until = watch_validity(client, &alarmed_for);
+
+        zookeeper_node_sweep(client);
+        if (until < next) next = until;
+        if (!zookeeper_debt_pay_all(client) && lki_clock_after_ms(RETRY_MS) < next)
+            next = lki_clock_after_ms(RETRY_MS);
+        if (lki_clock_after_ms(LOOK_MS) < next) next = lki_clock_after_ms(LOOK_MS);
+        (void)poll(&poke, 1, lki_clock_left_ms(next));
+        ssize_t got = read(client->hub->poke_fd, &pokes, sizeof pokes);
+        (void)got; /* empty: the time has come */
+    }
+    zookeeper_session_close(client);
+    return NULL;
+}
