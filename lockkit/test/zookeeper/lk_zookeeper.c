@@ -396,3 +396,13 @@ struct Stat lkz_stat(struct lkz_server *server, const char *path)
     assert_int_equal(zoo_exists(server->raw, path, 0, &stat), ZOK);
     return stat;
 }
+
+lk_status lkz_acquire_renewed(lk_lock *lock, int64_t wait_ms, atomic_int *losses)
+{
+    return lk_lock_acquire(lock,
+                           &(struct lk_lock_options){.wait_ms = wait_ms,
+                                                     .is_renewed = true,
+                                                     .on_lost = lks_count_loss,
+                                                     .on_lost_arg = losses},
+                           NULL);
+}

@@ -23,6 +23,19 @@ struct lkz_server {
     zhandle_t *raw;
 };
 
+/* A file's own, for all its tests: server. */
+#define LKZ_SERVER()                                                                               \
+    static struct lkz_server *server;                                                              \
+    BEFORE_ALL()                                                                                   \
+    {                                                                                              \
+        server = lkz_server_start(1);                                                              \
+    }                                                                                              \
+    AFTER_ALL()                                                                                    \
+    {                                                                                              \
+        lkz_server_stop(server);                                                                   \
+    }                                                                                              \
+    _Static_assert(true, "")
+
 /* One that answers, or three; they die with this process. */
 struct lkz_server *lkz_server_start(size_t count);
 void lkz_server_stop(struct lkz_server *server);
@@ -37,6 +50,8 @@ const char *lkz_says(const struct lkz_server *server, size_t member, const char 
 
 /* A client of it, or of another URL's hosts; the path and query are "/t?session_ms=2000" if NULL. */
 lk_client *lkz_client(const struct lkz_server *server, const char *rest);
+
+lk_status lkz_acquire_renewed(lk_lock *lock, int64_t wait_ms, atomic_int *losses);
 
 /* The children of a path, sorted by their numbers; good until the next call. count: -1: there is no such path. */
 int lkz_children(struct lkz_server *server, const char *path, const char *const **out_names);
