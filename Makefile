@@ -31,13 +31,13 @@ LIBS_lockkit := -lhiredis $(if $(filter 0,$(WITH_TLS)),,-lssl -lcrypto)
 BACKENDS := postgres zookeeper # each a library of its own, liblockkit-NAME
 LIBS_postgres := -lpq
 LIBS_zookeeper := -lzookeeper_mt
-LIBS := -lcivetweb -ljansson -ljwt -lcurl -lcrypto $(LIBS_lockkit) -lm
+LIBS := -lcivetweb -ljansson -ljwt -lcurl -lcrypto -lpq -lzookeeper_mt $(LIBS_lockkit) -lm
 
 # ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
 # What a file includes stands in its own folder, or under its house: app, loadtest, lockkit(/src).
 SRC := $(sort $(shell find app loadtest lockkit -name '*.c'))
 HDR := $(shell find app loadtest lockkit -name '*.h' -o -name '*.hpp' -o -name '*.cpp')
-MAINS := app/seckilld.c app/ctl/seckillctl.c loadtest/loadtest.c loadtest/audit.c loadtest/proxy.c loadtest/report.c \
+MAINS := app/seckilld.c app/ctl/seckillctl.c loadtest/loadtest.c loadtest/audit.c loadtest/proxy.c loadtest/payd.c loadtest/report.c \
   lockkit/ctl/lockctl.c lockkit/bench/lockbench.c lockkit/bench/compare/lockcompare.c lockkit/torture/torture.c lockkit/history/history_check.c lockkit/sim/simulate.c \
   lockkit/interop/ours/lockkit_peer.c app/test/hostile/hostile.c
 PROGRAMS := $(addprefix $(O)/,$(notdir $(MAINS:.c=)))
@@ -67,16 +67,16 @@ help: ## this text
 
 # ---- what a user runs ----------------------------------------------------------------------------
 built: deps ; $(BUILD_ALL) all
-demo: built ; @$(O)/loadtest --out build/demo ## two instances, 20,000 buyers, 500 units: sell, then audit from outside
-bench: built ## measure every figure of service and locks; build/bench/result.json, locks.json
-	$(O)/loadtest --bench --out build/bench && $(O)/lockbench --json build/bench/locks.json
-report: built ; @FRESH=$(FRESH) loadtest/page/make-report $(O) ## measure (5 minutes) unless that was done, or FRESH=1: build/report/index.html
-up: docker-deps ; @docker/deploy.sh up $(or $(KIND),single) ## the deployment in docker, KIND=single|sentinel|cluster: three instances behind HAProxy
+demo: built ; @$(O)/loadtest --out build/demo $(if $(PAY),--pay 0.6 --cancel 0.1 --payer-faults all --kill 1500) ## two instances, 20,000 buyers, 500 units: sell, audit from outside; PAY=1: until all are paid for
+bench: built ## measure every figure of service and locks; build/bench/result.json, locks.json; PEERS=1: beside nginx, node and Go
+	$(O)/loadtest --bench --out build/bench && $(O)/lockbench --json build/bench/locks.json $(if $(PEERS),&& loadtest/peers/bench $(O) build/bench)
+report: built ; @FRESH=$(FRESH) loadtest/page/make-report $(O) ## measure (10 minutes) unless that was done, or FRESH=1: build/report/index.html
+up: docker-deps ; @WITH='$(WITH)' docker/deploy.sh up $(or $(KIND),single) ## the deployment in docker, KIND=single|sentinel|cluster, WITH=postgres,zookeeper,book: three instances behind HAProxy
 images: docker-deps ; @docker/deploy.sh build ## its images alone; PLATFORMS=linux/amd64,linux/arm64
 down: ; @docker/deploy.sh down $(if $(VOLUMES),--volumes) ## stop it; VOLUMES=1 deletes what was sold, too
-docker-demo: ; @docker/deploy.sh demo ## load it through HAProxy, audit, verdict
+docker-demo: ; @WITH='$(WITH)' docker/deploy.sh demo ## load it through HAProxy, audit, verdict
 docker-test: docker-deps promtool ; @docker/test/run ## bring it up, load it, break it, audit it: every kind
-run: built ; @app/install/try $(O) ## serve http://127.0.0.1:8080 with a sale ready to try
+run: built ; @app/install/try $(O) '$(WITH)' ## serve http://127.0.0.1:8080 with a sale ready to try; WITH=postgres,zookeeper: locks there, too; WITH=payd,book: one that is paid later, all orders in PostgreSQL
 topology: deps ; @lockkit/tools/redis_set $(or $(KIND:single=sentinel),sentinel) ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
 test: test-deps promtool haproxy pgbouncer ## the unit and integration tests; starts the servers it needs
 	$(BUILD_ALL) all units itests
@@ -109,9 +109,9 @@ sanitized:
 	$(BUILD_ALL) BUILD=asan build/asan/seckilld && $(MAKE) --no-print-directory BUILD=tsan build/tsan/seckilld
 ON_VALKEY := $(call tests_named,mutex reentrant fair spin fenced rwlock multi semaphore permits latch)
 interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched); and on Valkey
-	$(BUILD_ALL) $(INTEROPS) $(O)/lockkit_peer $(ON_VALKEY)
+	$(BUILD_ALL) $(INTEROPS) $(O)/lockkit_peer $(O)/seckillctl $(ON_VALKEY)
 	@lockkit/interop/run build/interop $(INTEROPS)
-	PATH="$(CURDIR)/build/interop/valkey:$$PATH" $(run_tests) valkey 120 $(ON_VALKEY)
+	PATH="$(CURDIR)/build/interop/valkey:$$PATH" $(run_tests) valkey 120 $(ON_VALKEY) app/test/exercises/compiled_interop.sh
 SERVER_TESTS := $(ON_VALKEY) $(call tests_named,script acl redlock wait sentinel cluster store store_admin script_args script_keys guard redlock_guard sold_out)
 servers: interop ## locks, sale and rivals on Redis 6.2 to 8.6 and Valkey 7.2 to 9.1 (fetched); a table
 	$(BUILD_ALL) $(SERVER_TESTS)
@@ -121,13 +121,13 @@ portability: ; @LANES=$(LANES) .ci/portability ## `make demo` and `make test` on
 lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
 	$(BUILD_ALL) $(O)/seckillctl
 	@app/lab/replay $(O)/seckillctl $(or $(REPEAT),1)
-EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,shop.c load.c score.c)) $(O)/libapp.a $(O)/liblockkit.a
-exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card
+EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,shop.c load.c score.c)) $(O)/libapp.a $(O)/libpostgres.a $(O)/liblockkit.a
+exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card; CMD='python3 mine.py': by the search
 	@app/lab/exercises/run --check '$(FILE)'
 	$(BUILD_ALL) $(EXERCISE) $(O)/loadtest $(O)/seckillctl
 	@CC='$(CC)' CFLAGS='$(filter -fsanitize%,$(MODE_$(BUILD)))' LDFLAGS='$(LDFLAGS)' LIBS='$(LIBS)' app/lab/exercises/run $(O) '$(FILE)'
 webtest: deps build/webtest/npm.done ## the pages in a real browser (Chromium); pictures of them in build/webtest/
-	$(BUILD_ALL) $(O)/seckilld $(O)/seckillctl
+	$(BUILD_ALL) $(addprefix $(O)/,seckilld seckillctl lockcompare)
 	@BUILD_DIR=$(O) WEBTEST_DIR=build/webtest web/test/run
 model: ; @lockkit/model/run build/model ## check the protocols by spin, the known-wrong variants too (minutes)
 
@@ -170,7 +170,7 @@ build/tools/%: | deps ; @.ci/deps --file usr/$(if $(filter %/promtool,$@),bin,sb
 clean: ; rm -rf build ## remove build/
 
 # ---- rules -----------------------------------------------------------------------------------------
-$(O)/libapp.a: $(patsubst %,$(O)/gen/%.o,app_scripts app_documents guard_sources pages_table)
+$(O)/libapp.a: $(patsubst %,$(O)/gen/%.o,app_scripts app_documents book_migrations guard_sources pages_table)
 $(O)/liblockkit.a: $(O)/gen/lockkit_scripts.o
 $(O)/libsupport.a: $(call obj,$(filter $(SUPPORT_DIRS),$(PARTS)))
 $(foreach a,app loadtest lockkit bench ctl $(BACKENDS),$(eval $(O)/lib$a.a: $(call obj,$(call in_area,$a))))
@@ -190,12 +190,12 @@ $(O)/clock_shim.so: lockkit/test/support/clock_shim.c
 	@echo "  LD    $@" && $(CC) $(CPPFLAGS) -std=gnu17 -O2 $(WARN) -fPIC -shared -o $@ $<
 # A program is its main and archives, a test its file; a line "link: FLAGS" in its head adds flags (--wrap seams).
 main = $(if $(filter $(O)/test/%,$(1)),$(patsubst $(O)/test/%,%.c,$(1)),$(filter %/$(notdir $(1)).c,$(MAINS)))
-archives = $(addprefix $(O)/,$(if $(filter $(SUPPORT_DIRS) %_test.c,$(1)),libsupport.a) lib$(call area,$(1)).a $(if $(filter %_interop.c,$(1)),libbench.a) $(if $(filter %/lockcompare.c,$(1)),$(BACKENDS:%=lib%.a)) liblockkit.a)
+archives = $(addprefix $(O)/,$(if $(filter $(SUPPORT_DIRS) %_test.c,$(1)),libsupport.a) lib$(call area,$(1)).a $(if $(filter %_interop.c,$(1)),libbench.a) $(if $(filter app/%,$(1)),libpostgres.a libzookeeper.a) $(if $(filter %/lockcompare.c,$(1)),$(BACKENDS:%=lib%.a)) liblockkit.a)
 extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
 $(PROGRAMS) $(UNITS) $(filter $(O)/%,$(ITESTS) $(SOAKS)) $(INTEROPS): $$(call obj,$$(call main,$$@)) $$(call archives,$$(call main,$$@))
 	@mkdir -p $(@D) && echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,$(call main,$@)) $(if $(filter %/lockctl,$@),-rdynamic) -o $@ $^ $(LIBS) $(if $(filter $(O)/libsupport.a,$^),-lcmocka) $(foreach b,$(BACKENDS),$(if $(filter $(O)/lib$b.a,$^),-u lki_backend_$b $(LIBS_$b)))
-$(O)/lockbench $(call tests_named,tls lockctl_run lockctl_look lockctl_loss): | $(addprefix $(O)/,proxy lockkit_peer lockctl)
+$(O)/lockbench $(call tests_named,tls lockctl_run lockctl_look lockctl_loss payd): | $(addprefix $(O)/,proxy lockkit_peer lockctl payd)
 $(O)/lockcompare $(call tests_named,redlock_break): | $(addprefix $(O)/,clock_shim.so proxy)
 $(O)/obj/lockkit/%.o: CPPFLAGS += -Ilockkit/src
 $(O)/obj/lockkit/%.o $(O)/gen/lockkit_scripts.o: CFLAGS += -fPIC -fno-semantic-interposition
@@ -208,11 +208,11 @@ $(O)/gen/%.o: $(O)/gen/%.c ; @$(CC) $(CPPFLAGS) -Iapp $(CFLAGS) -Wno-overlength-
 $(O)/gen/lockkit_scripts.c: $(wildcard lockkit/scripts/*.lua)
 $(O)/gen/app_scripts.c: $(wildcard app/store/scripts/*.lua)
 $(O)/gen/app_documents.c: app/serve/openapi.json
+$(O)/gen/book_migrations.c: $(wildcard app/book/migrations/*.sql)
 $(O)/gen/guard_sources.c: $(wildcard $(foreach d,app/guards app/guards/hand app/guards/flawed,$d/*.[ch])) \
-  app/lab/plays/unmarked.c app/lab/plays/lock_elsewhere.c
+  $(addprefix app/lab/plays/,unmarked.c mistakes.c articles.c lock_elsewhere.c lock_until_commit.c lease_by_time.c)
 $(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
-	@mkdir -p $(@D) && echo "  EMBED $@"
-	@sha1sum $(filter %.lua %.sql %.json %.c %.h,$^) > $@.sha1
+	@mkdir -p $(@D) && echo "  EMBED $@" && sha1sum $(filter %.lua %.sql %.json %.c %.h,$^) > $@.sha1
 	@awk -v table=$* -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua %.sql %.json %.c %.h,$^) > $@.part && mv $@.part $@
 
 # ---- pages: a new file in a folder of web/ joins by existing; npm only fetches, and once ---------------

@@ -21,24 +21,27 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "events/broadcast.h"
-#include "guards/base/redlock_servers.h"
+#include "gate/operators_log.h"
+#include "guards/base/guard_servers.h"
 #include "lab/served/lab_runner.h"
-#include "serve/operators_log.h"
+#include "serve/lab/classroom.h"
 #include "serve/server.h"
 #include "start/check.h"
 #include "start/data_folder.h"
-#include "start/redis_child.h"
+#include "start/private_server.h"
 #include "start/redis_login.h"
 #include "start/stop_watch.h"
+#include "store/store_flaw.h"
 
 enum {
     TICK_MS = 100,
-    FINISH_MS = 5000,     /* what has begun may take, when stopping... */
-    LAST_MS = 7000,       /* ...and then all the rest, but our own Redis */
-    KILL_S = 15,          /* and that: should even leaving hang */
-    ALONE_POOL_SIZE = 64, /* --batch 1: every purchase needs a connection while it runs */
-    COMMAND_MS = 1000,    /* besides the wait for replicas */
-    LOOK_AGAIN_MS = 1000, /* at servers that have changed places and did not answer */
+    FINISH_MS = 5000,      /* what has begun may take, when stopping... */
+    LAST_MS = 7000,        /* ...and then all the rest, but our own Redis */
+    KILL_S = 15,           /* and that: should even leaving hang */
+    ALONE_POOL_SIZE = 64,  /* --batch 1: every purchase needs a connection while it runs */
+    CLASS_TURN_MS = 60000, /* a learner waits for the others' plays */
+    COMMAND_MS = 1000,     /* besides the wait for replicas */
+    LOOK_AGAIN_MS = 1000,  /* at servers that have changed places and did not answer */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     PATH_SIZE = 4096,
@@ -46,8 +49,9 @@ enum {
 
 /* All parts; each NULL until it was started. */
 struct parts {
-    struct redis_child *redis;
-    struct redlock_servers redlock;
+    struct private_server *redis;
+    struct private_server *postgres; /* with --book private */
+    struct guard_servers servers;
     struct service service; /* those that handlers work with */
     struct server *server;
     struct deployment deployment;
@@ -130,74 +134,37 @@ static void set_deployment(const struct config *config, const char *url, struct 
     out->sync_ms = config->sync_ms;
 }
 
-static const char *said(const char *text)
-{
-    return text[0] ? text : NULL;
-}
-
-/* What lockkit says of TLS, and the flag that helps, which it does not know. */
-static const char *way_out(const char *text)
-{
-    static const struct {
-        const char *words, *way_out;
-    } rows[] = {
-        {"no CA of ours", ": --redis-ca FILE tells who signs them"},
-        {"hostname mismatch", ": --redis-server-name NAME when it is for another"},
-        {"IP address mismatch", ": --redis-server-name NAME when it is for another"},
-        {"wants a certificate", ": --redis-cert FILE"},
-        {"without TLS?", ": its URL is redis then, not rediss"},
-        {"does not speak TLS", ": its URL is redis, not rediss"},
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strstr(text, rows[i].words)) return rows[i].way_out;
-    }
-    return "";
-}
-
 static int open_client(const char *url, const struct config *config,
                        const struct redis_login *login, struct parts *parts)
 {
-    static const struct lk_tls_options none = {0};
     const struct deployment *deployment = &parts->deployment;
     int64_t sync_ms = deployment_is_synced(deployment) ? deployment->sync_ms : 0;
+    struct lk_client_options options = {.pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
+                                        .command_ms = COMMAND_MS + sync_ms,
+                                        .sync_replicas = deployment->sync_replicas,
+                                        .sync_ms = sync_ms,
+                                        .is_impatient = deployment->kind == DEPLOYMENT_SINGLE,
+                                        .on_event = on_event,
+                                        .on_event_arg = parts};
     struct start_error why = {0};
-    struct lk_error err = {0};
+    bool is_usage = false;
 
-    parts->service.client = lk_client_open(
-        &(struct lk_client_options){.url = url,
-                                    .pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
-                                    .command_ms = COMMAND_MS + sync_ms,
-                                    .password = said(login->password),
-                                    .sentinel_password = said(login->sentinel),
-                                    .tls = deployment_uses_tls(url) ? config->redis_tls : none,
-                                    .loader = said(login->loader),
-                                    .sync_replicas = deployment->sync_replicas,
-                                    .sync_ms = sync_ms,
-                                    .is_impatient = deployment->kind == DEPLOYMENT_SINGLE,
-                                    .on_event = on_event,
-                                    .on_event_arg = parts},
-        &err);
-    if (parts->service.client) return 0;
-    (void)start_error_say(&why, "%s%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
-                          err.text[0] ? err.text : lk_status_meaning(err.code), way_out(err.text));
-    return fail(err.code == LK_INVALID ? EXIT_USAGE : EXIT_FAILED, &why);
+    redis_login_fill(config, login, url, &options);
+    parts->service.client = redis_login_open(&options, &is_usage, &why);
+    return parts->service.client ? 0 : fail(is_usage ? EXIT_USAGE : EXIT_FAILED, &why);
 }
 
-static int open_redlock(const struct config *config, const struct redis_login *login,
+static int open_servers(const struct config *config, const struct redis_login *login,
                         struct parts *parts)
 {
     struct start_error why = {0};
-    const struct lk_client_options like = {.pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
-                                           .password = said(login->password),
-                                           .sentinel_password = said(login->sentinel),
-                                           .tls = config->redis_tls,
-                                           .loader = said(login->loader),
-                                           .on_event = metrics_on_event,
-                                           .on_event_arg = parts->service.metrics};
+    struct lk_client_options like = {.pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
+                                     .on_event = metrics_on_event,
+                                     .on_event_arg = parts->service.metrics};
 
-    if (!config->redlock || redlock_servers_open(config->redlock, &like, &parts->redlock, &why))
-        return 0;
+    redis_login_fill(config, login, NULL, &like);
+    parts->servers.postgres_password = redis_login_said(login->postgres);
+    if (guard_servers_open(config->servers, &like, &parts->servers, &why)) return 0;
     return fail(EXIT_USAGE, &why);
 }
 
@@ -270,6 +237,41 @@ static void look_again(struct parts *parts)
     if (is_answered) parts->reported = changes;
 }
 
+/* On the book's thread. */
+static void on_taken(int64_t entries, void *arg)
+{
+    if (entries == 0) metrics_count(arg, METRICS_BOOK_FAILED);
+    metrics_add(arg, METRICS_BOOKED, entries);
+}
+
+static int start_book(const struct config *config, const struct redis_login *login,
+                      struct parts *parts)
+{
+    struct start_error why = {0};
+
+    parts->service.store = store_new(parts->service.client, config->instance, &parts->deployment);
+    if (!parts->service.store) return fail_for_memory();
+    if (!config->book) return 0;
+    if (!store_keep_book(parts->service.store)) return fail_for_memory();
+    const char *url = config->book;
+    if (strcmp(url, "private") == 0) {
+        parts->postgres = private_server_start(PRIVATE_POSTGRES, config->data, &why);
+        if (!parts->postgres) return fail(EXIT_FAILED, &why);
+        url = private_server_url(parts->postgres);
+        log_line(LOG_INFO, "the book is in %s", url);
+    }
+    parts->service.book = book_new(&(struct book_options){.url = url,
+                                                          .password = redis_login_said(login->book),
+                                                          .store = parts->service.store,
+                                                          .lag_max = config->book_lag,
+                                                          .is_waited_for = config->book_wait == 1,
+                                                          .on_event = metrics_on_event,
+                                                          .on_taken = on_taken,
+                                                          .arg = parts->service.metrics},
+                                   &why);
+    return parts->service.book ? 0 : fail(EXIT_USAGE, &why);
+}
+
 /* Open all that talks to Redis, and look whether that is fit. */
 static int start_redis(const struct config *config, struct parts *parts)
 {
@@ -280,30 +282,65 @@ static int start_redis(const struct config *config, struct parts *parts)
 
     if (!redis_login_read(config, &login, &why)) return fail(EXIT_USAGE, &why);
     if (!config->redis) {
-        parts->redis = redis_child_start(config->data, &why);
+        parts->redis = private_server_start(PRIVATE_REDIS, config->data, &why);
         if (!parts->redis) return fail(EXIT_FAILED, &why);
-        url = redis_child_url(parts->redis);
+        url = private_server_url(parts->redis);
     }
     set_deployment(config, url, &parts->deployment);
     failed = open_client(url, config, &login, parts);
     if (!failed) failed = check_redis(parts);
-    if (!failed) failed = open_redlock(config, &login, parts);
+    if (!failed) failed = open_servers(config, &login, parts);
+    if (!failed) failed = start_book(config, &login, parts);
     explicit_bzero(&login, sizeof login);
     return failed;
 }
 
-static int start_store(const struct config *config, struct parts *parts)
+static void on_waiting_failure(void *arg)
 {
-    int failed = start_redis(config, parts);
+    metrics_count(arg, METRICS_WAITING_FAILED);
+}
 
-    if (failed) return failed;
-    parts->service.store = store_new(parts->service.client, config->instance, &parts->deployment);
+/* On the expirer's thread. */
+static void on_expiry(const char *sale_id, store_status status, const struct expiry *step,
+                      void *arg)
+{
+    const struct parts *parts = arg;
+
+    if (status != STORE_OK) return; /* it is tried again, and the store is told of elsewhere */
+    metrics_add(parts->service.metrics, METRICS_EXPIRED, step->expired);
+    metrics_add(parts->service.metrics, METRICS_DUE_STALE, step->stale);
+    if (step->stale > 0)
+        log_line(LOG_ERROR, "sale %s: %lld in its key \"due\" hold nothing: removed", sale_id,
+                 (long long)step->stale);
+}
+
+/* For the lab: what is wrong with payments, or with segments. */
+static store_flaw flaw_of(const struct config *config)
+{
+    store_flaw flaw = store_flaw_find(config->lab_segments);
+
+    return flaw != FLAW_NONE ? flaw : store_flaw_find(config->lab_payments);
+}
+
+static int start_selling(const struct config *config, struct parts *parts)
+{
+    store_flaw flaw = flaw_of(config);
+
+    store_flaw_set(parts->service.store, flaw, config->lab_pause.ms);
+    parts->service.expirer =
+        expirer_new(&(struct expirer_options){.client = parts->service.client,
+                                              .store = parts->service.store,
+                                              .on_step = on_expiry,
+                                              .on_step_arg = parts,
+                                              .is_leaderless = flaw == FLAW_OWN_TIMERS});
     parts->service.commit = group_commit_new(&(struct group_commit_options){
         .client = parts->service.client,
         .store = parts->service.store,
         .instance = config->instance,
         .deployment = &parts->deployment,
-        .redlock = parts->redlock.count > 0 ? &parts->redlock : NULL,
+        .servers = &parts->servers,
+        .expirer = parts->service.expirer,
+        .book = parts->service.book,
         .batch = (unsigned)config->batch,
         .queue_max = (unsigned)config->connections * 2,
         .queue_ms = config->queue_ms,
@@ -316,7 +353,21 @@ static int start_store(const struct config *config, struct parts *parts)
         .on_batch = metrics_on_batch,
         .on_batch_arg = parts->service.metrics,
     });
-    if (!parts->service.store || !parts->service.commit) return fail_for_memory();
+    parts->service.payments = pay_batch_new(parts->service.store, parts->service.book);
+    parts->service.waiting =
+        waiting_rooms_new(parts->service.store, on_waiting_failure, parts->service.metrics);
+    if (!parts->service.expirer || !parts->service.commit || !parts->service.payments ||
+        !parts->service.waiting)
+        return fail_for_memory();
+    return 0;
+}
+
+static int start_store(const struct config *config, struct parts *parts)
+{
+    int failed = start_redis(config, parts);
+
+    if (!failed) failed = start_selling(config, parts);
+    if (failed) return failed;
     parts->service.broadcast = broadcast_new(parts->service.store, &parts->deployment);
     parts->service.metrics_page = metrics_page_new(&parts->service, parts->service.client);
     for (int view = 0; view < JSON_VIEWS; view++)
@@ -359,7 +410,9 @@ static int start_identity(const struct config *config, struct parts *parts)
                    config->admin_token ? config->admin_token : config->data,
                    config->admin_token ? "" : "/admin.token");
     if (!add_key(&keys, "--token-key", config->token_key, &why) ||
-        !add_key(&keys, "--token-key-2", config->token_key_2, &why))
+        !add_key(&keys, "--token-key-2", config->token_key_2, &why) ||
+        !add_key(&parts->service.payment_keys, "--payment-key", config->payment_keys[0], &why) ||
+        !add_key(&parts->service.payment_keys, "--payment-key-2", config->payment_keys[1], &why))
         return fail(EXIT_USAGE, &why);
     parts->service.identity = identity_new(&(struct identity_options){.trusts_user_id = config->lab,
                                                                       .operator_file = token_file,
@@ -384,7 +437,8 @@ static _Noreturn void leave_at_once(struct parts *parts)
 
     while (atomic_flag_test_and_set(&is_taken))
         (void)pause();
-    redis_child_stop(parts->redis);
+    private_server_stop(parts->redis);
+    private_server_stop(parts->postgres);
     _exit(EXIT_FAILED);
 }
 
@@ -419,8 +473,13 @@ static int start_all(const struct config *config, struct parts *parts)
     failed = start_store(config, parts);
     if (failed) return failed;
     if (config->lab) {
-        parts->service.lab = lab_runner_new(&(struct lab_runner_options){0});
-        if (!parts->service.lab) return fail_for_memory();
+        bool in_class = config->class_seats > 0;
+
+        parts->service.lab =
+            lab_runner_new(&(struct lab_runner_options){.turn_ms = in_class ? CLASS_TURN_MS : 0});
+        if (in_class) parts->service.classroom = classroom_new((unsigned)config->class_seats);
+        if (!parts->service.lab || (in_class && !parts->service.classroom))
+            return fail_for_memory();
     }
     parts->server = server_start(&parts->service, &why);
     return parts->server ? 0 : fail(EXIT_FAILED, &why);
@@ -446,7 +505,7 @@ static void announce(const struct config *config, const struct parts *parts)
     (void)printf("seckilld %s: buyers http://%s, admin http://%s, redis ", config->instance,
                  server_address(parts->server, PORT_BUYERS),
                  server_address(parts->server, PORT_OPERATORS));
-    print_url_without_password(parts->redis ? redis_child_url(parts->redis) : config->redis);
+    print_url_without_password(parts->redis ? private_server_url(parts->redis) : config->redis);
     (void)printf("\n");
     (void)fflush(stdout);
 }
@@ -464,13 +523,13 @@ static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
     lab_runner_stop(parts->service.lab);
     while (clock_mono_ms() < closes_at_ms) {
         if (signal_came(ours)) return false;
-        redis_child_tend(parts->redis);
+        private_server_tend(parts->redis);
     }
     broadcast_end(parts->service.broadcast);
     server_shut(parts->server);
     while (server_connections(parts->server) > 0 && clock_mono_ms() < closes_at_ms + FINISH_MS) {
         if (signal_came(ours)) return false;
-        redis_child_tend(parts->redis);
+        private_server_tend(parts->redis);
     }
     return true;
 }
@@ -482,6 +541,7 @@ static void stop_all(struct parts *parts)
     server_stop(parts->server);
     stop_watch_step(parts->watch, "the lab");
     lab_runner_free(parts->service.lab);
+    classroom_free(parts->service.classroom);
     stop_watch_step(parts->watch, "what asks Redis");
     readiness_free(parts->service.readiness);
     for (int view = 0; view < JSON_VIEWS; view++)
@@ -489,21 +549,27 @@ static void stop_all(struct parts *parts)
     metrics_page_free(parts->service.metrics_page);
     broadcast_free(parts->service.broadcast);
     group_commit_free(parts->service.commit);
+    expirer_free(parts->service.expirer);
+    waiting_rooms_free(parts->service.waiting);
+    pay_batch_free(parts->service.payments);
+    book_free(parts->service.book);
     store_free(parts->service.store);
-    redlock_servers_close(&parts->redlock);
+    guard_servers_close(&parts->servers);
     lk_client_close(parts->service.client);
     metrics_free(parts->service.metrics);
     rate_free(parts->service.address_rate);
     rate_free(parts->service.rate);
     identity_free(parts->service.identity);
     stop_watch_free(parts->watch);
-    redis_child_stop(parts->redis); /* which it kills, should it hang */
+    private_server_stop(parts->redis); /* which it kills, should it hang; likewise */
+    private_server_stop(parts->postgres);
 }
 
 static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
 {
     while (!signal_came(ours)) {
-        redis_child_tend(parts->redis);
+        private_server_tend(parts->redis);
+        private_server_tend(parts->postgres);
         look_again(parts);
     }
     stop_watch_begin(parts->watch, drain_ms + FINISH_MS + LAST_MS);
@@ -522,7 +588,7 @@ int main(int argc, char **argv)
     sigset_t ours;
     int failed = 0;
 
-    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_FAILED;
+    if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_FAILED;
     switch (config_read(&(struct config_source){.argc = argc, .argv = argv}, &config, &why)) {
     case CONFIG_HELP:
         config_print_help(stdout);

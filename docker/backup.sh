@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 project=${PROJECT:-seckill}
 . "$here/containers.sh"
 # Not the lock nor the fence: they belong to who sold at that time.
-parts="sale stock orders ledger void"
+parts="sale stock orders ledger void due events refunds waiting places"
 instances="seckilld-1 seckilld-2 seckilld-3"
 work='' part='' stopped='' changed=''
 
@@ -63,7 +63,7 @@ save_sale() { # ID: appended to $part
     } | cli "$at" >"$work/answers"
     # shellcheck disable=SC2086  # a list
     printf '%s\n' $parts >"$work/names"
-    sed -n 's/^[0-9]*) //p' "$work/answers" | paste -d ' ' "$work/names" - | grep -v ' (nil)$' >"$work/keys" || true
+    sed -n 's/^ *[0-9]*) //p' "$work/answers" | paste -d ' ' "$work/names" - | grep -v ' (nil)$' >"$work/keys" || true
     if ! grep -q '^sale "' "$work/keys" || ! grep -q '^stock "' "$work/keys"; then
         grep '^(error)' "$work/answers" >&2 || true
         die "there is no sale \"$1\""
@@ -118,7 +118,7 @@ drop_aside() { # ID
 put_in_place() { # ID
     {
         echo MULTI
-        for name in $parts fence lock; do echo "DEL \"seckill:{$1}:$name\""; done
+        for name in $parts fence lock expirer-fence; do echo "DEL \"seckill:{$1}:$name\""; done
         keys_of "$1" | sed "s/^\([a-z]*\) .*/RENAME \"seckill:{$1}:restoring:\1\" \"seckill:{$1}:\1\"/"
         echo EXEC
     } | cli "$(holder "seckill:{$1}:sale")" >"$work/answers"

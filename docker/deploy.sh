@@ -7,13 +7,15 @@
 #                                            OUT=DIR keeps result.json and ledgers (DIR: writable by all)
 #   deploy.sh audit SALE [FLAG…]             judge one sale by what Redis holds; FLAGs of audit; OUT is /out there
 #   deploy.sh compose WORD…                  docker compose, for this deployment: logs -f, ps, exec redis …
-# The kind and EXTRA are kept in docker/.kind for demo and compose. PROJECT names another deployment [seckill],
-# KIND_FILE its kind's file; EXTRA compose files on top, blanks between; ENV_FILE instead of docker/.env; NO_BUILD=1: up takes the images that are there.
+# The kind, EXTRA and WITH are kept in docker/.kind for demo and compose. PROJECT names another deployment [seckill],
+# WITH=postgres|zookeeper|book, or some with commas: with such a server; new sales are the guard's of the last of the first two, and every order is
+# in the book. KIND_FILE its kind's file; EXTRA compose files on top, blanks between; ENV_FILE instead of docker/.env; NO_BUILD=1: up takes the images that are there.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 project=${PROJECT:-seckill}
 . "$here/containers.sh"
 kind_file=${KIND_FILE:-$here/.kind}
+with=$(echo "${WITH-}" | tr ',' ' ')
 
 die() {
     echo "deploy: $*" >&2
@@ -27,7 +29,7 @@ need_engine() {
 
 # What differs by kind: who takes the writes, and what is started besides.
 set_kind() {
-    profiles='' tls=''
+    profiles='' tls='' with_services=''
     case ${EXTRA-} in *redis-tls.yaml*) tls=s ;; esac
     case $1 in
     single) stores="redis replica" ;;
@@ -46,6 +48,18 @@ set_kind() {
     *) die "\"$1\" is none of single, sentinel, cluster" ;;
     esac
     redis=${SECKILL_REDIS:-redis$tls://seckill@redis:6379}
+    for server in $with; do
+        guard=$server
+        case $server in
+        postgres) export SECKILL_POSTGRES=postgres://seckill@postgres/seckill ;;
+        zookeeper) export SECKILL_ZOOKEEPER=zookeeper://zookeeper/seckill ;;
+        book) export SECKILL_BOOK=postgres://seckill@postgres/seckill && server=postgres guard='' ;;
+        *) die "\"$server\" is none of postgres, zookeeper, book" ;;
+        esac
+        profiles="$profiles --profile $server" stores="$stores $server" with_services="$with_services $server"
+        [ -z "$guard" ] || with_guard=$guard
+    done
+    [ -z "${with_guard-}" ] || export SECKILL_GUARD="${SECKILL_GUARD:-$with_guard}"
 }
 
 kind() { sed -n 1p "$kind_file" 2>/dev/null | grep . || echo single; }
@@ -86,7 +100,8 @@ build_for() { # PLATFORM
     fi
     echo "deploy: building images on $SECKILL_BASE (the first time takes minutes)"
     log=$(mktemp)
-    if ! compose --profile loadtest build seckilld-1 loadtest redis haproxy prometheus >"$log" 2>&1; then
+    # shellcheck disable=SC2086  # words
+    if ! compose --profile loadtest --profile postgres --profile zookeeper build seckilld-1 loadtest redis haproxy prometheus $with_services >"$log" 2>&1; then
         tail -n 25 "$log" >&2
         die "an image could not be built; all of it: $log"
     fi
@@ -102,21 +117,18 @@ build() {
     for platform in $(echo "${PLATFORMS:-$SECKILL_BUILD_PLATFORM}" | tr , ' '); do (build_for "$platform") || exit; done
 }
 
-# Until all of these are healthy (or run, those without a check); 90 s.
+# Until all of these are well; 90 s.
 wait_ready() {
     until=$(($(date +%s) + 90))
-    while :; do
-        # shellcheck disable=SC2046  # ids
-        waiting=$(docker inspect -f '{{.Name}} {{if .State.Health}}{{.State.Health.Status}}{{else}}{{.State.Status}}{{end}}' \
-            $(containers "$@") | grep -v ' healthy$\| running$') || return 0
-        [ "$(date +%s)" -lt "$until" ] || break
-        sleep 0.3
+    for service in "$@"; do
+        until is_well "$service"; do
+            if [ "$(date +%s)" -ge "$until" ]; then
+                docker logs --tail 5 "$(containers "$service")" >&2
+                die "$service is not ready after 90 s"
+            fi
+            sleep 0.3
+        done
     done
-    printf '%s\n' "$waiting" | while read -r name state; do
-        echo "--- ${name#/}: $state" >&2
-        docker logs --tail 5 "${name#/}" >&2
-    done
-    die "not ready after 90 s"
 }
 
 # The one that makes the cluster ends when all nodes agree.
@@ -138,6 +150,19 @@ wait_sentinels() {
     die "the Sentinels do not know all others after 30 s"
 }
 
+# Before minutes of images: somebody else's port. SETTING=DEFAULT…
+refuse_taken() {
+    [ -z "$(containers haproxy)" ] || return 0 # it is ours
+    for setting in "$@"; do
+        name=${setting%=*}
+        port=$(eval "echo \"\${$name-}\"")
+        [ -n "$port" ] || port=$(sed -n "s/^$name=\([0-9]*\).*/\1/p" "${ENV_FILE:-$here/.env}" 2>/dev/null | tail -n 1)
+        port=${port:-${setting#*=}}
+        [ "$port" = 0 ] || ! grep -qi ":$(printf %04x "$port") 0*:0000 0A " /proc/net/tcp /proc/net/tcp6 ||
+            die "port $port is taken: set $name in docker/.env, or stop who has it (ss -ltnp sport = :$port)"
+    done
+}
+
 # After Sentinel has failed over, redis is a copy, and without Sentinel nothing would make it anything else.
 refuse_copy() {
     # shellcheck disable=SC2046  # ids
@@ -153,11 +178,12 @@ refuse_copy() {
 up() {
     set_kind "${1:-single}"
     need_engine
+    refuse_taken SECKILL_PORT=8080 SECKILL_ADMIN_PORT=8081 PROMETHEUS_PORT=9090
     "$here/secrets.sh" "${SECKILL_SECRETS:-$here/secrets}" ${tls:+tls}
     [ -n "${NO_BUILD-}" ] || build
     [ "${1:-single}" != single ] || refuse_copy
     # shellcheck disable=SC2086  # words
-    printf '%s\n%s\n' "${1:-single}" "${EXTRA:+$(realpath $EXTRA | tr '\n' ' ')}" >"$kind_file"
+    printf '%s\n%s\n%s\n' "${1:-single}" "${EXTRA:+$(realpath $EXTRA | tr '\n' ' ')}" "$with" >"$kind_file"
     services="$stores seckilld-1 seckilld-2 seckilld-3 haproxy prometheus"
     maker=
     [ "${1-}" != cluster ] || maker=create-cluster
@@ -178,7 +204,7 @@ up() {
 down() {
     need_engine
     set_kind single
-    compose --profile loadtest --profile sentinel --profile cluster down --remove-orphans "$@"
+    compose --profile loadtest --profile sentinel --profile cluster --profile postgres --profile zookeeper down --remove-orphans "$@"
     rm -f "$kind_file"
 }
 
@@ -210,12 +236,15 @@ demo() {
         --url http://haproxy:8090 --admin-url http://haproxy:8081 --admin-token /run/secrets/admin-token \
         --tokens --token-key /run/secrets/token-key --redis "$audited" --redis-password /run/secrets/redis-auditor \
         ${tls:+--redis-ca /run/secrets/redis-ca.crt} \
-        --wrk-dir /usr/local/share/seckill/wrk --out "$out" "$@"
+        ${SECKILL_GUARD:+--guard "$SECKILL_GUARD"} --wrk-dir /usr/local/share/seckill/wrk --out "$out" "$@"
 }
 
 word=${1-}
 [ $# -eq 0 ] || shift
-[ "$word" = up ] || EXTRA=${EXTRA-$(sed -n 2p "$kind_file" 2>/dev/null || true)}
+if [ "$word" != up ]; then
+    EXTRA=${EXTRA-$(sed -n 2p "$kind_file" 2>/dev/null || true)}
+    [ -n "${WITH+given}" ] || with=$(sed -n 3p "$kind_file" 2>/dev/null || true)
+fi
 case $word in
 up) up "$@" ;;
 down) down "$@" ;;
@@ -236,7 +265,7 @@ compose)
     compose $profiles "$@"
     ;;
 *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

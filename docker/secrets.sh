@@ -29,9 +29,12 @@ digest() { printf %s "$1" | sha256sum | cut -d' ' -f1; }
 
 for user in admin seckill auditor replica sentinel; do put "redis-$user" "$(random)"; done
 put redis-loader "loader:$(random)"
+put postgres-seckill "$(random)"
 put admin-token "$(random)"
 put token-key "$(random)"
 put token-key-2 "$(random)" # good as well: while keys change, the one before
+put payment-key "$(random)" # shared with the payment provider
+put payment-key-2 "$(random)"
 
 # An ACL file knows passwords by their SHA-256.
 for acl in users sentinel-users; do

@@ -31,11 +31,10 @@ within() {
     done
 }
 has_image() { [ "$(docker inspect -f '{{.Image}}' "$(containers "$1")")" = "$wanted" ]; }
-is_healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(containers "$1")")" = healthy ]; }
 # 40 s; one that ends again and again need not be waited for.
 gets_healthy() {
     until=$(($(date +%s) + 40))
-    while ! is_healthy "$1"; do
+    while ! is_well "$1"; do
         [ "$(date +%s)" -lt "$until" ] && [ "$(docker inspect -f '{{.RestartCount}}' "$(containers "$1")")" -lt 3 ] || return 1
         sleep 0.2
     done
@@ -66,7 +65,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 trap 'echo "upgrade: interrupted at ${name:-the beginning}; run it again to go on" >&2; exit 130' INT TERM
 for name in seckilld-1 seckilld-2 seckilld-3; do
-    if has_image "$name" && is_healthy "$name"; then
+    if has_image "$name" && is_well "$name"; then
         server ready "$name"
         say "$name runs $image already"
         continue

@@ -14,9 +14,11 @@
 #include <jansson.h>
 
 #include "base/secret.h"
+#include "evidence/charge_log.h"
 #include "evidence/client_log.h"
 #include "evidence/ledger.h"
 #include "evidence/operators_log.h"
+#include "page/page_plot.h"
 
 enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2, OPERATORS_MAX = 64 };
 
@@ -29,6 +31,8 @@ struct arguments {
     int client_count;
     const char *operators[OPERATORS_MAX]; /* logs */
     int operator_count;
+    const char *charges; /* file, or NULL */
+    const char *svg;     /* likewise */
     struct audit_options strictness;
     bool is_json;
     bool has_clients;
@@ -36,7 +40,7 @@ struct arguments {
 
 static const char help_text[] =
     "audit --redis URL [--redis-...] --sale ID [--clients FILE...]\n"
-    "      [--operators FILE]... [--allow-lost] [--json]\n"
+    "      [--operators FILE]... [--charges FILE] [--allow-lost] [--json] [--svg FILE]\n"
     "\n"
     "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
     "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
@@ -64,10 +68,15 @@ static const char help_text[] =
     "give\n"
     "                     that of every instance. Without one operators_agree is void: a restock\n"
     "                     that nobody asked for may hide an oversell\n"
+    "  --charges FILE     the log of payd, for a sale that is paid for later: without it nobody "
+    "knows\n"
+    "                     what was charged, and payment_explained is void\n"
     "  --allow-lost       accepted orders that a failover lost are counted and named, not a "
     "failure;\n"
     "                     they excuse what follows from them, all else is judged as ever\n"
     "  --json             print one JSON object instead\n"
+    "  --svg FILE         a picture of what the first buyer who was wronged asked, was told, and "
+    "has\n"
     "  --version, --help\n"
     "\n"
     "Exit status: 0 every check passed; 1 at least one failed; 2 none failed but one is void, or\n"
@@ -99,6 +108,8 @@ static const struct option options[] = {
     {"sale", required_argument, NULL, TEXT_AT(sale)},
     {"clients", required_argument, NULL, 'c'},
     {"operators", required_argument, NULL, 'o'},
+    {"charges", required_argument, NULL, TEXT_AT(charges)},
+    {"svg", required_argument, NULL, TEXT_AT(svg)},
     {"allow-lost", no_argument, NULL, SWITCH_AT(strictness.allow_lost)},
     {"json", no_argument, NULL, SWITCH_AT(is_json)},
     {"version", no_argument, NULL, 'v'},
@@ -190,6 +201,8 @@ static bool gather(const struct arguments *arguments, struct facts *facts, struc
     for (int i = 0; i < arguments->operator_count; i++)
         if (!operators_log_read(facts, arguments->sale, arguments->operators[i], failure))
             return false;
+    if (arguments->charges && !charge_log_read(facts, arguments->sale, arguments->charges, failure))
+        return false;
     struct ledger *ledger = open_ledger(arguments, failure);
     if (!ledger) return false;
     bool is_read = ledger_sale_read(ledger, arguments->sale, facts, failure);
@@ -214,15 +227,17 @@ static void print_lines(const struct arguments *arguments, const struct facts *f
                         const struct audit_result *result)
 {
     (void)printf("audit of sale %s\n", arguments->sale);
-    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++) {
+    for (int i = 0; i < result->check_count; i++) {
         const struct audit_check *check = &result->checks[i];
+        if (!check->name) continue;
         (void)printf("  %-4s  %-20s  %s\n", audit_verdict_name(check->verdict), check->name,
                      check->words);
     }
+    audit_story_write(&result->story, stdout);
     if (facts->has_clients)
         (void)printf("accepted orders lost: %zu of %zu\n", result->lost, result->accepted);
     (void)audit_each_lost(facts, print_lost, NULL, NULL); /* the count stands without them */
-    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++)
+    for (int i = 0; i < result->check_count; i++)
         if (result->checks[i].verdict == AUDIT_VOID)
             (void)printf("could not be checked: %s\n", result->checks[i].claim);
     (void)printf("%s\n", audit_verdict_name(result->verdict));
@@ -241,20 +256,37 @@ static void print_json(const struct arguments *arguments, const struct facts *fa
     json_t *checks = json_object();
     json_t *lost = json_array();
 
-    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++) {
+    for (int i = 0; i < result->check_count; i++) {
         const struct audit_check *check = &result->checks[i];
+        if (!check->name) continue;
         (void)json_object_set_new(checks, check->name,
                                   json_pack("{s:s,s:s}", "verdict",
                                             audit_verdict_name(check->verdict), "words",
                                             check->words));
     }
     (void)audit_each_lost(facts, add_lost, lost, NULL); /* the count stands without them */
-    json_t *all = json_pack("{s:s,s:s,s:I,s:o,s:o}", "sale", arguments->sale, "verdict",
-                            audit_verdict_name(result->verdict), "accepted",
-                            (json_int_t)result->accepted, "lost", lost, "checks", checks);
+    json_t *all =
+        json_pack("{s:s,s:s,s:I,s:o,s:o,s:o}", "sale", arguments->sale, "verdict",
+                  audit_verdict_name(result->verdict), "accepted", (json_int_t)result->accepted,
+                  "lost", lost, "checks", checks, "story", audit_story_json(&result->story));
     (void)json_dumpf(all, stdout, JSON_INDENT(2));
     (void)putchar('\n');
     json_decref(all);
+}
+
+/* Of a sale in which nobody was wronged there is none. */
+static bool draw(const char *path, const struct audit_story *story, struct failure *failure)
+{
+    if (!path || story->count == 0) return true;
+    FILE *to = fopen(path, "we");
+    if (!to) return failure_set(failure, "--svg: %s: %s", path, failure_errno_text());
+    json_t *events = audit_story_json(story);
+    struct page_plot plot = page_plot_of_story(events);
+    page_plot_alone(to, &plot, page_plot_story, events);
+    json_decref(events);
+    bool is_good = !ferror(to);
+    return (fclose(to) == 0 && is_good) ||
+           failure_set(failure, "--svg: %s: %s", path, failure_errno_text());
 }
 
 int main(int argc, char **argv)
@@ -269,7 +301,8 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN); /* a server that closes is told in words */
     facts_init(&facts);
     bool is_judged = gather(&arguments, &facts, &failure) &&
-                     audit_run(&facts, &arguments.strictness, &result, &failure);
+                     audit_run(&facts, &arguments.strictness, &result, &failure) &&
+                     draw(arguments.svg, &result.story, &failure);
     if (is_judged && arguments.is_json)
         print_json(&arguments, &facts, &result);
     else if (is_judged)

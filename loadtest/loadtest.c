@@ -159,11 +159,30 @@ static int run_compare(const struct options *options, const struct folders *fold
     return status;
 }
 
-static int run_service(const struct options *options, const struct folders *folders,
+/* Of the one guard that is to be tried. */
+static bool find_needs(struct options *options, const struct folders *folders,
                        struct failure *failure)
 {
+    char help[GUARD_HELP_MAX];
+    struct guard_list guards, chosen;
+
+    if (options->url_count) return true; /* they run already, and know what they have */
+    if (!guard_list_ask_help(folders->run, help, sizeof help, failure)) return false;
+    if (!guard_list_parse(help, &guards) ||
+        !guard_list_choose(&guards, options->guard, &chosen, failure))
+        return false;
+    guard_list_tell_needs(&chosen, options->needs);
+    return true;
+}
+
+static int run_service(const struct options *given, const struct folders *folders,
+                       struct failure *failure)
+{
+    struct options own = *given;
+    const struct options *options = &own;
     struct service service;
 
+    if (!find_needs(&own, folders, failure)) return -1;
     if (!service_start(&service, options, options_most_connections(options), folders->run, failure))
         return -1;
     int status = options->against ? measure_all(options, folders, &service, failure)

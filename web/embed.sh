@@ -1,7 +1,7 @@
 #!/bin/sh
 # Turn the files of the pages into one C table for app/serve/pages.c: address, type, entity tag, bytes.
 #   embed.sh FILE... >TABLE.c
-# FOLDER/index.html is the page /FOLDER, but buyer/index.html is /; FOLDER/NAME is /assets/FOLDER/NAME.
+# FOLDER/index.html is the page /FOLDER, but buyer/index.html is /, errata/index.html /lab/errata; FOLDER/NAME is /assets/FOLDER/NAME.
 # The bytes come in by .incbin, so they are the file's, whatever they are.
 set -eu
 
@@ -9,6 +9,7 @@ address_of() {
     folder=$(basename "$(dirname "$1")")
     case $folder/$(basename "$1") in
     buyer/index.html) echo / ;;
+    errata/index.html) echo /lab/errata ;;
     */index.html) echo "/$folder" ;;
     *) echo "/assets/$folder/$(basename "$1")" ;;
     esac

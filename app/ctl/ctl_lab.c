@@ -14,11 +14,16 @@
 #include "lab/plays/scenarios.h"
 #include "lab/show/columns.h"
 #include "lab/show/render.h"
+#include "lab/stage/servers.h"
 
-static bool read_language(const char *text, enum lab_language *out)
+bool ctl_lab_language(const struct ctl_request *request, enum lab_language *out)
 {
+    const char *text = request->lang;
+
     *out = text && strcmp(text, "zh") == 0 ? LAB_CHINESE : LAB_ENGLISH;
-    return !text || strcmp(text, "zh") == 0 || strcmp(text, "en") == 0;
+    if (!text || strcmp(text, "zh") == 0 || strcmp(text, "en") == 0) return true;
+    (void)ctl_complain("--lang %s: en or zh", text);
+    return false;
 }
 
 /* ---- list ------------------------------------------------------------------------------------------ */
@@ -33,15 +38,19 @@ static const char *verdict_of(const struct lab_scenario *scenario)
 static void list_one(const struct lab_scenario *scenario, enum lab_language language, bool is_json)
 {
     const char *title = lab_text_in(scenario->title, language);
+    const char *lacks = servers_lack(scenario->beside);
 
     if (!is_json) {
-        (void)printf("%-4s %-24s %-16s %s\n", scenario->number, scenario->name,
-                     verdict_of(scenario), title);
+        (void)printf("%-4s %-24s %-16s %s", scenario->number, scenario->name, verdict_of(scenario),
+                     title);
+        if (lacks) (void)printf(" (not available: install %s)", lacks);
+        (void)putchar('\n');
         return;
     }
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s}", "number", scenario->number, "name", scenario->name, "title",
-        title, "lesson", lab_text_in(scenario->lesson, language), "expected", verdict_of(scenario));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "number", scenario->number, "name",
+                  scenario->name, "title", title, "lesson", lab_text_in(scenario->lesson, language),
+                  "expected", verdict_of(scenario), "lacks", lacks);
 
     (void)json_dumpf(object, stdout, JSON_COMPACT);
     json_decref(object);
@@ -51,8 +60,7 @@ int ctl_lab_list(const struct ctl_request *request)
 {
     enum lab_language language = LAB_ENGLISH;
 
-    if (!read_language(request->lang, &language))
-        return ctl_complain("--lang %s: en or zh", request->lang);
+    if (!ctl_lab_language(request, &language)) return CTL_USAGE;
     if (request->is_json) (void)putchar('[');
     for (size_t i = 0; scenarios_at(i); i++) {
         if (request->is_json && i > 0) (void)putchar(',');
@@ -78,6 +86,16 @@ static void catch_signals(void)
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         (void)sigaction(numbers[i], &action, NULL);
+}
+
+struct lab *ctl_lab_open(void)
+{
+    struct start_error why = {0};
+
+    catch_signals();
+    struct lab *lab = lab_open(&why);
+    if (!lab) (void)ctl_complain("%s", why.text);
+    return lab;
 }
 
 /* CTL_OK when its verdict is the expected one. */
@@ -106,15 +124,22 @@ static int play(struct lab *lab, const struct lab_scenario *scenario, enum lab_l
 static int play_all(struct lab *lab, enum lab_language language, bool is_json)
 {
     int status = CTL_OK;
+    size_t played = 0;
     size_t i = 0;
 
     if (is_json) (void)putchar('[');
     for (; scenarios_at(i) && !tap_is_interrupted(); i++) {
-        if (i > 0) (void)fputs(is_json ? "," : "\n\n", stdout);
+        const char *lacks = servers_lack(scenarios_at(i)->beside);
+
+        if (lacks)
+            (void)ctl_complain("scenario %s is not played: install %s", scenarios_at(i)->name,
+                               lacks);
+        if (lacks) continue;
+        if (played++ > 0) (void)fputs(is_json ? "," : "\n\n", stdout);
         if (play(lab, scenarios_at(i), language, is_json) != CTL_OK) status = CTL_REFUSED;
     }
     if (is_json) (void)puts("]");
-    if (!is_json) (void)printf("\n%zu scenarios\n", i);
+    if (!is_json) (void)printf("\n%zu scenarios\n", played);
     if (!scenarios_at(i)) return status;
     (void)ctl_complain("interrupted");
     return CTL_REFUSED;
@@ -125,18 +150,12 @@ int ctl_lab_run(const struct ctl_request *request)
     const struct lab_scenario *scenario = scenarios_named(request->id);
     bool is_all = strcmp(request->id, "all") == 0;
     enum lab_language language = LAB_ENGLISH;
-    struct start_error why = {0};
 
-    if (!read_language(request->lang, &language))
-        return ctl_complain("--lang %s: en or zh", request->lang);
+    if (!ctl_lab_language(request, &language)) return CTL_USAGE;
     if (!scenario && !is_all)
         return ctl_complain("\"%s\" is no scenario; seckillctl lab list names them", request->id);
-    catch_signals();
-    struct lab *lab = lab_open(&why);
-    if (!lab) {
-        (void)ctl_complain("%s", why.text);
-        return CTL_UNREACHABLE;
-    }
+    struct lab *lab = ctl_lab_open();
+    if (!lab) return CTL_UNREACHABLE;
     int status = is_all ? play_all(lab, language, request->is_json)
                         : play(lab, scenario, language, request->is_json);
     if (!is_all && request->is_json) (void)putchar('\n');

@@ -44,6 +44,49 @@ static bool add_text(json_t *sale, const char *name, const char *text)
     return !text || json_object_set_new(sale, name, json_string(text)) == 0;
 }
 
+/* AMOUNT:CURRENCY:SECONDS; the service judges what they are. */
+static bool add_payment(json_t *sale, const char *text)
+{
+    char *rest = NULL;
+
+    if (!text) return true;
+    long long amount = strtoll(text, &rest, 10);
+    const char *currency = rest + (*rest == ':');
+    size_t len = strcspn(currency, ":");
+    const char *seconds = currency + len + (currency[len] == ':');
+    double window_s = strtod(seconds, &rest);
+    bool is_whole = currency > text + 1 && len > 0 && rest > seconds && *rest == '\0';
+
+    return is_whole &&
+           json_object_set_new(sale, "payment",
+                               json_pack("{s:I, s:s%, s:I}", "amount", (json_int_t)amount,
+                                         "currency", currency, len, "windowMs",
+                                         (json_int_t)(window_s * 1000))) == 0;
+}
+
+/* "N" or "N:draw"; NULL: nothing is said of a waiting room. */
+static bool add_waiting(json_t *sale, const char *text)
+{
+    char *end = NULL;
+    long long admit = text ? strtoll(text, &end, 10) : 0;
+
+    if (!text) return true;
+    if (end == text || (*end && strcmp(end, ":draw") != 0)) return false;
+    json_t *room = json_pack("{s:I}", "admitPerSecond", (json_int_t)admit);
+    if (*end) (void)json_object_set_new(room, "places", json_string("draw"));
+    return json_object_set_new(sale, "waitingRoom", room) == 0;
+}
+
+/* N; NULL: in one piece. */
+static bool add_segments(json_t *sale, const char *text)
+{
+    char *end = NULL;
+    long long count = text ? strtoll(text, &end, 10) : 0;
+
+    return !text ||
+           (end > text && !*end && json_object_set_new(sale, "segments", json_integer(count)) == 0);
+}
+
 static int create_with(const struct ctl_request *request, json_t *sale)
 {
     char *end = NULL;
@@ -58,6 +101,12 @@ static int create_with(const struct ctl_request *request, json_t *sale)
         return ctl_complain("--title: \"%s\" is no UTF-8 text", request->title);
     if (!add_text(sale, "guard", request->guard))
         return ctl_complain("--guard: \"%s\" is no text", request->guard);
+    if (!add_payment(sale, request->payment))
+        return ctl_complain("--payment: \"%s\" is not AMOUNT:CURRENCY:SECONDS", request->payment);
+    if (!add_waiting(sale, request->admit))
+        return ctl_complain("--admit: \"%s\" is neither N nor N:draw", request->admit);
+    if (!add_segments(sale, request->segments))
+        return ctl_complain("--segments: \"%s\" is no number", request->segments);
     if (!add_moment(sale, "startsAt", request->starts))
         return ctl_complain("--starts: \"%s\" is neither a time nor +SECONDS", request->starts);
     if (!add_moment(sale, "endsAt", request->ends))
@@ -102,6 +151,22 @@ int ctl_sale_call(const struct ctl_request *request, const char *action, struct 
     if (!path_of(request, action, path)) return ctl_complain("\"%s\" is no sale's id", request->id);
     call.path = path;
     return ctl_call_and_print(request, &call);
+}
+
+int ctl_sale_refund(const struct ctl_request *request)
+{
+    int exit_status = CTL_OK;
+
+    if (!request->payment || !request->state)
+        return ctl_complain("sale refund: %s is missing",
+                            request->payment ? "--state sent|done" : "--payment PAYMENT");
+    json_t *step = json_pack("{s:s, s:s}", "payment", request->payment, "state", request->state);
+    char *body = step ? json_dumps(step, JSON_COMPACT) : NULL;
+    exit_status = body ? ctl_sale_call(request, "/refunds", (struct ctl_call){.body = body})
+                       : ctl_complain("\"%s\" is no text", request->payment);
+    free(body);
+    json_decref(step);
+    return exit_status;
 }
 
 /* A key that nobody else has. */
@@ -149,6 +214,8 @@ static int edit_with(const struct ctl_request *request, json_t *patch)
     if (is_open_end) (void)json_object_set_new(patch, "endsAt", json_null());
     if (!is_open_end && !add_moment(patch, "endsAt", request->ends))
         return ctl_complain("--ends: \"%s\" is neither a time, +SECONDS nor none", request->ends);
+    if (!add_waiting(patch, request->admit))
+        return ctl_complain("--admit: \"%s\" is no number", request->admit);
     if (json_object_size(patch) == 0) return ctl_complain("sale edit: nothing to change is given");
     body = json_dumps(patch, JSON_COMPACT);
     exit_status = ctl_sale_call(request, "", (struct ctl_call){.method = "PATCH", .body = body});

@@ -4,7 +4,8 @@
  * and define accept(), which the dynamic linker finds before libc's. The client's port, of which nobody
  * asks, carries the descriptor: so a handler knows its socket. Not good enough: to find it by its two
  * ends (wrong with two local addresses); a filter of packets (knows nobody's share); to close in
- * civetweb's first callback (it comes when a thread is taken already, and tells no address).
+ * civetweb's first callback (it comes when a thread is taken already, and tells no address). In the same
+ * way poll() bounds how long civetweb reads what drips; to read it byte by byte costs 10 us a request.
  *
  * A full house makes room: clients inside whose turn it is, and who say nothing, are given up, first of
  * the address that has most.
@@ -15,11 +16,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -191,6 +194,28 @@ int inside_hand_over(int fd, struct sockaddr *out_peer, socklen_t *len)
     }
     guests_unlock();
     return given;
+}
+
+static _Thread_local int64_t hear_until_ms; /* 0: no such moment */
+
+void inside_hear_until(int64_t until_ms)
+{
+    hear_until_ms = until_ms;
+}
+
+int inside_await(struct pollfd *ends, nfds_t count, int wait_ms) __asm__("poll");
+
+int inside_await(struct pollfd *ends, nfds_t count, int wait_ms)
+{
+    if (hear_until_ms > 0) {
+        int64_t left_ms = hear_until_ms - clock_mono_ms();
+
+        errno = ETIMEDOUT;
+        if (left_ms <= 0) return -1;
+        if (wait_ms < 0 || wait_ms > left_ms) wait_ms = (int)left_ms;
+    }
+    const struct timespec wait = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L};
+    return ppoll(ends, count, wait_ms < 0 ? NULL : &wait, NULL);
 }
 
 /* The socket that listens on this port; -1: none does. */

@@ -44,6 +44,9 @@ typedef enum inside_turn {
 /* Whose turn it is. A client that lets a crowd wait is given up: what it has said is still read. */
 void inside_set_turn(int fd, inside_turn turn);
 
+/* Until then (monotonic) this thread waits for a client, in all that civetweb reads; 0: as long as that does. */
+void inside_hear_until(int64_t until_ms);
+
 /*
  * It becomes a stream of events, to its end: its place is another's. When all streams are taken, one of
  * the address that has most of them ends, unless that has no more than this client's.

@@ -27,7 +27,7 @@
 #include "base/log.h"
 #include "store/store_ledger.h"
 
-enum { TICK_MS = 50, LOST_TICK_MS = 250, COMPARE_EVERY_MS = 1000 };
+enum { TICK_MS = 50, LOST_TICK_MS = 250, COMPARE_EVERY_MS = 1000, SEGMENTS_EVERY_MS = 200 };
 
 struct channel {
     struct channel *next;                      /* owned by the list */
@@ -325,6 +325,30 @@ static void find_thread_again(struct broadcast *self, struct channel *channel)
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
+/* A sale in segments has no ledger of its own: it is looked at now and then. */
+static void look_at_segments(struct broadcast *self, struct channel *channel)
+{
+    struct sale_moment moment;
+    struct sale_moment *known = &channel->moment;
+
+    if (clock_mono_ms() < channel->compare_at_ms) return;
+    channel->compare_at_ms = clock_mono_ms() + SEGMENTS_EVERY_MS;
+    bool is_lost = store_load_moment(self->store, known->sale.id, &moment, NULL) != STORE_OK;
+    (void)pthread_mutex_lock(&self->mutex);
+    set_lost_locked(channel, is_lost);
+    if (!is_lost) {
+        bool is_new = moment.orders != known->orders || moment.sale.left != known->sale.left ||
+                      moment.sale.starts_ms != known->sale.starts_ms ||
+                      moment.sale.ends_ms != known->sale.ends_ms ||
+                      sale_state_of(&moment.sale) != sale_state_of(&known->sale);
+        if (moment.last.ms <= known->last.ms)
+            moment.last.ms = known->last.ms + 1; /* a clock behind */
+        *known = moment;
+        if (is_new) wake_watchers_locked(channel);
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
 static void note_failure(struct broadcast *self, const struct lk_error *err)
 {
     if (!self->was_lost)
@@ -362,13 +386,20 @@ static bool read_on(struct broadcast *self, bool *out_has_more)
     }
     self->was_lost = false;
     for (size_t i = 0; i < reading->count; i++) {
-        if (is_doubtful(self, reading->channels[i])) find_thread_again(self, reading->channels[i]);
+        struct channel *channel = reading->channels[i];
+
+        if (channel->moment.sale.segments.count > 0)
+            look_at_segments(self, channel);
+        else if (is_doubtful(self, channel))
+            find_thread_again(self, channel);
     }
     (void)pthread_mutex_lock(&self->mutex);
     for (size_t i = 0; i < reading->count; i++) {
         struct channel *channel = reading->channels[i];
 
-        if (ledger_id_compare(channel->moment.last, reading->pages[i].after) != 0) continue;
+        if (channel->moment.sale.segments.count > 0 ||
+            ledger_id_compare(channel->moment.last, reading->pages[i].after) != 0)
+            continue;
         apply_page_locked(channel, &reading->pages[i], now_ms);
         if (reading->pages[i].count == LEDGER_PAGE) *out_has_more = true;
     }

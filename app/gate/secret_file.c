@@ -11,21 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/log.h"
 
 enum { CHANCE_BYTES = 32, PATH_SIZE = 4096 };
 
 static bool write_chance(int fd)
 {
-    static const char hex[] = "0123456789abcdef";
     unsigned char chance[CHANCE_BYTES];
     char line[2 * CHANCE_BYTES + 1];
 
     if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance) return false;
-    for (size_t i = 0; i < sizeof chance; i++) {
-        line[2 * i] = hex[chance[i] >> 4];
-        line[2 * i + 1] = hex[chance[i] & 15];
-    }
+    hex_write(chance, sizeof chance, line);
     line[sizeof line - 1] = '\n';
     return write(fd, line, sizeof line) == (ssize_t)sizeof line;
 }

@@ -9,7 +9,8 @@
 #include <jwt.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,63 @@ bool token_key_read(const char *path, struct token_key *out, struct start_error 
     return is_good;
 }
 
+/* ---- HMAC ------------------------------------------------------------------------------------ */
+
+/* HMAC() looks its algorithms up at each call, for more than the MAC takes: each thread has a context of its own. */
+static pthread_key_t mac_contexts;
+
+static void free_context(void *context)
+{
+    EVP_MAC_CTX_free(context);
+}
+
+static void make_contexts(void)
+{
+    if (pthread_key_create(&mac_contexts, free_context) != 0) abort();
+}
+
+static EVP_MAC_CTX *new_context(void)
+{
+    const OSSL_PARAM digest[] = {OSSL_PARAM_construct_utf8_string("digest", (char[]){"SHA256"}, 0),
+                                 OSSL_PARAM_construct_end()};
+    EVP_MAC *algorithm = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *context = algorithm ? EVP_MAC_CTX_new(algorithm) : NULL;
+
+    EVP_MAC_free(algorithm);
+    if (context && EVP_MAC_CTX_set_params(context, digest) &&
+        pthread_setspecific(mac_contexts, context) == 0)
+        return context;
+    EVP_MAC_CTX_free(context);
+    return NULL;
+}
+
+/* This thread's. NULL: out of memory. */
+static EVP_MAC_CTX *mac_context(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, make_contexts);
+    EVP_MAC_CTX *context = pthread_getspecific(mac_contexts);
+    return context ? context : new_context();
+}
+
+bool token_mac(const struct token_key *key, const char *bytes, size_t len,
+               unsigned char out[TOKEN_MAC_SIZE])
+{
+    EVP_MAC_CTX *context = mac_context();
+    size_t mac_len = 0;
+
+    assert(key->len >= TOKEN_KEY_MIN);
+    return context && EVP_MAC_init(context, key->bytes, key->len, NULL) &&
+           EVP_MAC_update(context, (const unsigned char *)bytes, len) &&
+           EVP_MAC_final(context, out, &mac_len, TOKEN_MAC_SIZE) && mac_len == TOKEN_MAC_SIZE;
+}
+
+bool token_mac_is(const unsigned char a[TOKEN_MAC_SIZE], const unsigned char b[TOKEN_MAC_SIZE])
+{
+    return CRYPTO_memcmp(a, b, TOKEN_MAC_SIZE) == 0;
+}
+
 /* ---- check ----------------------------------------------------------------------------------- */
 
 /* Bytes of base64url without padding, of which each has one text; -1: it is something else. */
@@ -99,17 +157,11 @@ static bool is_split(const char *text, struct parts *out)
 static bool is_signed(const struct token_keys *keys, const char *text, const struct parts *parts)
 {
     size_t len = (size_t)(strrchr(text, '.') - text);
-    unsigned char mac[EVP_MAX_MD_SIZE];
-    unsigned mac_len = 0;
+    unsigned char mac[TOKEN_MAC_SIZE];
 
     for (size_t i = 0; i < keys->count; i++) {
-        const struct token_key *key = &keys->key[i];
-
-        assert(key->len >= TOKEN_KEY_MIN);
-        if (HMAC(EVP_sha256(), key->bytes, (int)key->len, (const unsigned char *)text, len, mac,
-                 &mac_len) &&
-            mac_len == parts->len[SIGNATURE] &&
-            CRYPTO_memcmp(mac, parts->bytes[SIGNATURE], mac_len) == 0)
+        if (parts->len[SIGNATURE] == TOKEN_MAC_SIZE && token_mac(&keys->key[i], text, len, mac) &&
+            token_mac_is(mac, parts->bytes[SIGNATURE]))
             return true;
     }
     return false;

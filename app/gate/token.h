@@ -56,6 +56,14 @@ struct token {
 
 typedef enum token_status { TOKEN_STATUS_LIST(LIST_VALUE) TOKEN_STATUS_COUNT } token_status;
 
+enum { TOKEN_MAC_SIZE = 32 };
+
+/* HMAC-SHA-256 of any bytes. False: out of memory. */
+bool token_mac(const struct token_key *key, const char *bytes, size_t len,
+               unsigned char out[TOKEN_MAC_SIZE]);
+/* Whether two are equal; takes as long for any two. */
+bool token_mac_is(const unsigned char a[TOKEN_MAC_SIZE], const unsigned char b[TOKEN_MAC_SIZE]);
+
 const char *token_status_text(token_status status);
 
 /* Read a key: all bytes of the file but one newline at its end. */

@@ -19,6 +19,10 @@
     X(spin)                                                                                        \
     X(redlock)                                                                                     \
     X(fenced)                                                                                      \
+    X(postgres)                                                                                    \
+    X(zookeeper)                                                                                   \
+    X(database)                                                                                    \
+    X(skip_locked)                                                                                 \
     X(script)                                                                                      \
     X(watch)                                                                                       \
     X(none)                                                                                        \
@@ -29,7 +33,9 @@
     X(set_del)                                                                                     \
     X(get_del)                                                                                     \
     X(mutex_unchecked)                                                                             \
-    X(watchdog_unchecked)
+    X(watchdog_unchecked)                                                                          \
+    X(select_then_update)                                                                          \
+    X(unlock_before_commit)
 
 #define GUARD_DECLARE(name) extern const struct guard guard_##name;
 GUARD_LIST(GUARD_DECLARE)

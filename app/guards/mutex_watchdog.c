@@ -9,6 +9,7 @@ const struct guard guard_mutex_watchdog = {
     .name = "mutex-watchdog",
     .idea = "acquire, owner-checked script, release, while a watchdog renews the lease",
     .expected = VERDICT_SOUND,
+    .is_renewed = true,
     .sell = held_lock_sell,
     .way = &(const struct held_lock){.make = lk_mutex_new, .is_renewed = true},
 };

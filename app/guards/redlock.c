@@ -40,11 +40,11 @@ static struct guard_result redlock_sell(const struct guard_ctx *ctx, struct purc
     bool is_free = false;
 
     if (purchase_eval_make(ctx, batch, count, &purchase)) {
-        lock = redlock_servers_borrow(ctx->redlock, purchase.keys.text[KEY_LOCK], &err);
+        lock = redlock_servers_borrow(&ctx->servers->redlock, purchase.keys.text[KEY_LOCK], &err);
         status = lock ? sell_holding(lock, &purchase, &is_free, &reply, &err) : LK_UNREACHABLE;
     }
     if (is_free) {
-        redlock_servers_return(ctx->redlock, purchase.keys.text[KEY_LOCK], lock);
+        redlock_servers_return(&ctx->servers->redlock, purchase.keys.text[KEY_LOCK], lock);
     } else {
         lk_lock_free(lock);
     }
@@ -55,6 +55,6 @@ const struct guard guard_redlock = {
     .name = "redlock",
     .idea = "a lock over independent servers (--redlock) around the atomic script",
     .expected = VERDICT_SOUND,
-    .needs_redlock = true,
+    .needs = NEED_REDLOCK,
     .sell = redlock_sell,
 };

@@ -38,6 +38,7 @@ void connection_close(struct connection *self)
 {
     if (!self) return;
     connection_settle(self);
+    free(self->room);
     free(self);
 }
 

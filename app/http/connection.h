@@ -23,6 +23,7 @@ struct connection {
     char buyer[BUYER_ID_MAX + 1];
     char key[IDEMPOTENCY_KEY_MAX + 1];
     char request_id[HTTP_TOKEN_MAX + 1];
+    void *room; /* owned: of payments.c, from the first one on; NULL: none yet */
 };
 
 /* NULL when out of memory. Threads: each connection has one, civetweb's. */

@@ -21,13 +21,22 @@ enum {
 /* X(value, status, name, title): every problem that is no outcome of a purchase */
 #define PROBLEM_LIST(X)                                                                            \
     X(PROBLEM_INVALID_REQUEST, 400, "invalid-request", "The request is not valid")                 \
+    X(PROBLEM_WEBHOOK_SIGNATURE, 400, "webhook-signature",                                         \
+      "The event is not signed by a known key")                                                    \
+    X(PROBLEM_WEBHOOK_STALE, 400, "webhook-stale", "The event was signed at another time")         \
+    X(PROBLEM_BAD_SCHEDULE, 400, "bad-schedule", "The schedule cannot be played to its end")       \
     X(PROBLEM_UNAUTHENTICATED, 401, "unauthenticated", "Who is asking is not known")               \
+    X(PROBLEM_TICKET_REQUIRED, 403, "ticket-required", "The sale has a waiting room")              \
+    X(PROBLEM_NOT_YOUR_TURN, 403, "not-your-turn", "It is not your turn yet")                      \
     X(PROBLEM_FORBIDDEN, 403, "forbidden", "Not allowed")                                          \
     X(PROBLEM_NOT_FOUND, 404, "not-found", "There is no such thing")                               \
     X(PROBLEM_METHOD_NOT_ALLOWED, 405, "method-not-allowed", "This path has other methods")        \
     X(PROBLEM_REQUEST_TIMEOUT, 408, "request-timeout", "The request came too slowly")              \
     X(PROBLEM_CONFLICT, 409, "conflict", "It conflicts with what is there")                        \
+    X(PROBLEM_ORDER_PAID, 409, "order-paid", "The order is paid")                                  \
+    X(PROBLEM_TOO_LATE_TO_PAY, 409, "too-late-to-pay", "There is too little time left to pay")     \
     X(PROBLEM_LENGTH_REQUIRED, 411, "length-required", "A body needs a Content-Length")            \
+    X(PROBLEM_PRECONDITION_FAILED, 412, "precondition-failed", "It is another one")                \
     X(PROBLEM_PAYLOAD_TOO_LARGE, 413, "payload-too-large", "The body is too large")                \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, 415, "unsupported-media-type", "The body has to be JSON")    \
     X(PROBLEM_QUOTA_EXCEEDED, 429, "quota-exceeded", "Too many requests")                          \
@@ -36,6 +45,7 @@ enum {
     X(PROBLEM_LAB_FAILED, 500, "lab-failed", "The scenario did not come to its end")               \
     X(PROBLEM_LAB_BUSY, 503, "lab-busy", "Another scenario plays")                                 \
     X(PROBLEM_LAB_UNAVAILABLE, 503, "lab-unavailable", "The lab cannot be opened")                 \
+    X(PROBLEM_PAYMENT_UNAVAILABLE, 503, "payment-unavailable", "Nothing can be paid here")         \
     X(PROBLEM_OVERLOADED, 503, "overloaded", "Too much is going on here")                          \
     X(PROBLEM_STORE_UNAVAILABLE, 503, "store-unavailable", "The store is out of reach")            \
     X(PROBLEM_OUTCOME_UNKNOWN, 503, "outcome-unknown", "Whether it was executed is not known")
@@ -66,12 +76,17 @@ struct http_request {
     const char *content_type;
     const char *request_id; /* valid, to be echoed; else NULL */
     const char *last_event_id;
+    const char *match;      /* If-Match */
     const char *none_match; /* If-None-Match */
-    size_t body_len;        /* what Content-Length announces */
+    const char *payment_signature;
+    const char *waiting_ticket;
+    const char *cookie;
+    size_t body_len; /* what Content-Length announces */
     bool is_http_1_0;
     bool is_head; /* the answer goes out without its body */
     bool expects_continue;
     bool must_close;  /* the connection ends with this answer */
+    unsigned seat;    /* in the class; 0: none */
     unsigned route;   /* 1 + its place in the table of routes; 0: none fits */
     int status;       /* of the answer; 0: none yet */
     int64_t began_ns; /* monotonic: a purchase's handler began; else 0 */
@@ -97,6 +112,7 @@ struct http_detail {
     const char *detail;
     const char *field;   /* the member, header or part of the path that is wrong */
     const char *headers; /* as above */
+    const char *more;    /* members of its own, as JSON, each behind a comma */
 };
 
 #define HTTP_JSON "application/json"
@@ -147,10 +163,17 @@ bool http_refuse(struct http_request *request, http_problem problem, const char 
 /* The answer to a purchase, whatever became of it. */
 void http_send_outcome(struct http_request *request, const char *sale_id,
                        const struct purchase *purchase);
+/* The problem that an outcome is, said of an order that is there. */
+void http_refuse_order(struct http_request *request, outcome which);
 
 /* An order as JSON; its moment comes out of its id. */
 struct order_view {
     const char *id, *sale_id, *buyer, *state;
+    int64_t pay_by_ms;  /* it is held until then; 0: it is not */
+    int64_t now_ms;     /* by the same clock; 0: not known */
+    const char *refund; /* how far one is that is owed for it; NULL: none */
+    int64_t refund_amount;
+    const char *refund_currency;
 };
 void http_add_order(struct text *out, const struct order_view *order);
 

@@ -28,6 +28,12 @@ static const struct outcome_row outcomes[OUTCOME_COUNT] = {
                                  NULL,
                                  false},
     [OUTCOME_SOLD_OUT] = {{409, "sold-out", "Sold out"}, NULL, false},
+    [OUTCOME_WAS_CANCELLED] = {{409, "order-cancelled", "Your order was cancelled"},
+                               "This sale has no second order for you.",
+                               false},
+    [OUTCOME_HAS_EXPIRED] = {{409, "order-expired", "Your order was not paid in time"},
+                             "This sale has no second order for you.",
+                             false},
     [OUTCOME_NOT_STARTED] = {{409, "sale-not-started", "The sale has not started"}, NULL, true},
     [OUTCOME_ENDED] = {{410, "sale-ended", "The sale has ended"}, NULL, false},
     [OUTCOME_PAUSED] = {{503, "sale-paused", "The sale is paused"}, NULL, true},
@@ -41,10 +47,11 @@ static const struct outcome_row outcomes[OUTCOME_COUNT] = {
     [OUTCOME_STORE_UNAVAILABLE] = {{503, "store-unavailable", "The store is out of reach"},
                                    NOT_EXECUTED,
                                    true},
-    [OUTCOME_NO_GUARD] = {{503, "store-unavailable", "The store is out of reach"},
-                          "This instance cannot run the guard of the sale (--redlock or --lab is "
-                          "missing). The purchase was not executed. Ask another instance.",
-                          true},
+    [OUTCOME_NO_GUARD] =
+        {{503, "store-unavailable", "The store is out of reach"},
+         "This instance cannot run the guard of the sale (--redlock, --postgres or --lab is "
+         "missing). The purchase was not executed. Ask another instance.",
+         true},
     [OUTCOME_UNKNOWN] = {{503, "outcome-unknown", "Whether it was executed is not known"},
                          "Look your order up, or ask again with the same idempotency key.",
                          true},
@@ -113,6 +120,7 @@ void http_send_problem(struct http_request *request, http_problem problem,
 
     add_problem(&body, &problems[problem], detail ? detail->detail : NULL);
     if (detail && detail->field) text_add_member(&body, "field", detail->field);
+    if (detail && detail->more) text_add_string(&body, detail->more);
     send_problem_body(request, problems[problem].status, &body, detail ? detail->headers : NULL);
 }
 
@@ -126,12 +134,23 @@ bool http_refuse(struct http_request *request, http_problem problem, const char 
 void http_send_library_error(struct mg_connection *conn, int status)
 {
     struct http_request request = {.conn = conn, .must_close = true};
-    http_problem found = status >= 500 ? PROBLEM_INTERNAL : PROBLEM_INVALID_REQUEST;
+    const http_problem usual = status >= 500 ? PROBLEM_INTERNAL : PROBLEM_INVALID_REQUEST;
+    http_problem found = usual;
 
     for (int i = 0; i < PROBLEM_COUNT; i++) {
-        if (problems[i].status == status) found = (http_problem)i;
+        if (problems[i].status == status && problems[usual].status != status)
+            found = (http_problem)i;
     }
     http_send_problem(&request, found, NULL);
+}
+
+void http_refuse_order(struct http_request *request, outcome which)
+{
+    char buffer[PROBLEM_SIZE];
+    struct text body = TEXT_OVER(buffer);
+
+    add_problem(&body, &outcomes[which].problem, NULL);
+    send_problem_body(request, outcomes[which].problem.status, &body, NULL);
 }
 
 /* ---- purchases ------------------------------------------------------------------------------- */
@@ -147,6 +166,20 @@ void http_add_order(struct text *out, const struct order_view *order)
     text_add_member(out, "buyer", order->buyer);
     text_add_member(out, "state", order->state);
     text_add_member(out, "createdAt", created);
+    if (order->pay_by_ms > 0) {
+        rfc3339_format(order->pay_by_ms, created);
+        text_add_member(out, "payBy", created);
+    }
+    if (order->now_ms > 0 && order->pay_by_ms > 0) {
+        int64_t left_ms = order->pay_by_ms - order->now_ms;
+
+        text_add_count(out, "secondsLeft", left_ms > 0 ? (left_ms + 999) / 1000 : 0);
+    }
+    if (order->refund) {
+        text_add_member(out, "refund", order->refund);
+        text_add_count(out, "refundAmount", order->refund_amount);
+        text_add_member(out, "refundCurrency", order->refund_currency);
+    }
     TEXT_ADD(out, "}\n");
 }
 
@@ -168,7 +201,8 @@ static void send_order(struct http_request *request, const char *sale_id,
     http_add_order(&body, &(struct order_view){.id = purchase->order_id,
                                                .sale_id = sale_id,
                                                .buyer = purchase->buyer,
-                                               .state = "held"});
+                                               .state = "held",
+                                               .pay_by_ms = purchase->pay_by_ms});
     TEXT_ADD(&headers, "Location: ");
     add_link(&headers, sale_id);
     TEXT_ADD(&headers, "\r\n");
@@ -182,6 +216,12 @@ static void send_order(struct http_request *request, const char *sale_id,
                                              .body_len = body.len});
 }
 
+/* Nothing is left, but what others hold may come back. */
+static bool is_waited_for(const struct purchase *purchase)
+{
+    return purchase->outcome == OUTCOME_SOLD_OUT && purchase->retry_ms > 0;
+}
+
 /* What only one kind of outcome says. */
 static void add_extension(struct text *body, const char *sale_id, const struct purchase *purchase)
 {
@@ -190,7 +230,10 @@ static void add_extension(struct text *body, const char *sale_id, const struct p
         add_link(body, sale_id);
         TEXT_ADD(body, "\"");
         text_add_member(body, "orderId", purchase->order_id);
-    } else if (purchase->outcome == OUTCOME_NOT_STARTED) {
+    } else if (purchase->outcome == OUTCOME_WAS_CANCELLED ||
+               purchase->outcome == OUTCOME_HAS_EXPIRED) {
+        text_add_member(body, "orderId", purchase->order_id);
+    } else if (purchase->outcome == OUTCOME_NOT_STARTED || is_waited_for(purchase)) {
         text_add_count(body, "retryAfterMs", purchase->retry_ms);
     } else if (purchase->outcome == OUTCOME_UNKNOWN || purchase->outcome == OUTCOME_UNSYNCED) {
         TEXT_ADD(body, ",\"lookup\":\"");
@@ -215,8 +258,8 @@ void http_send_outcome(struct http_request *request, const char *sale_id,
     }
     add_problem(&body, &row->problem, row->detail);
     add_extension(&body, sale_id, purchase);
-    if (purchase->outcome == OUTCOME_NOT_STARTED) retry_s = (purchase->retry_ms + 999) / 1000;
-    if (row->may_retry) {
+    if (purchase->retry_ms > 0) retry_s = (purchase->retry_ms + 999) / 1000;
+    if (row->may_retry || is_waited_for(purchase)) {
         TEXT_ADD(&headers, "Retry-After: ");
         text_add_number(&headers, retry_s);
         TEXT_ADD(&headers, "\r\n");

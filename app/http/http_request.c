@@ -79,6 +79,7 @@ static void note_header(const struct mg_header *header, struct http_request *out
     case 'c':
         note_named(header, "Content-Length", &framing->length, framing);
         note_named(header, "Content-Type", &out->content_type, framing);
+        note_named(header, "Cookie", &out->cookie, framing);
         if (strcasecmp(name, "Connection") == 0) {
             framing->is_said_twice = framing->connection != NULL;
             framing->connection = value;
@@ -94,14 +95,21 @@ static void note_header(const struct mg_header *header, struct http_request *out
         break;
     case 'i':
         note_named(header, "Idempotency-Key", &out->idempotency_key, framing);
+        note_named(header, "If-Match", &out->match, framing);
         note_named(header, "If-None-Match", &out->none_match, framing);
         break;
     case 'a':
         note_named(header, "Authorization", &out->authorization, framing);
         break;
+    case 'p':
+        note_named(header, "Payment-Signature", &out->payment_signature, framing);
+        break;
     case 'e':
         if (strcasecmp(name, "Expect") == 0 && strcasecmp(value, "100-continue") == 0)
             out->expects_continue = true;
+        break;
+    case 'w':
+        note_named(header, "Waiting-Ticket", &out->waiting_ticket, framing);
         break;
     case 'l':
         note_named(header, "Last-Event-ID", &out->last_event_id, framing);
@@ -303,23 +311,16 @@ bool http_read_idempotency_key(struct http_request *request, char out[IDEMPOTENC
 
 /* ---- body ------------------------------------------------------------------------------------ */
 
-/*
- * Byte by byte: a longer mg_read() waits until all of it has come, however slowly it drips. Bytes
- * that came along with the head, and that is nearly always all of them, cost a copy each.
- */
+/* By itself mg_read() would wait until all of it has come, however slowly it drips. */
 static bool body_arrives(struct http_request *request, char *out)
 {
-    int64_t deadline_ms = 0;
-
     if (request->expects_continue &&
         mg_write(request->conn, "HTTP/1.1 100 Continue\r\n\r\n", 25) < 0)
         return false;
-    deadline_ms = clock_mono_ms() + HTTP_BODY_WAIT_MS;
-    for (size_t i = 0; i < request->body_len; i++) {
-        if (mg_read(request->conn, out + i, 1) != 1) return false;
-        if (clock_mono_ms() > deadline_ms) return false;
-    }
-    return true;
+    inside_hear_until(clock_mono_ms() + HTTP_BODY_WAIT_MS);
+    int read = mg_read(request->conn, out, request->body_len);
+    inside_hear_until(0);
+    return read == (int)request->body_len;
 }
 
 static bool body_arrives_in_time(struct http_request *request, char *out)

@@ -33,6 +33,7 @@ static const struct {
     {409, "HTTP/1.1 409 Conflict\r\n"},
     {410, "HTTP/1.1 410 Gone\r\n"},
     {411, "HTTP/1.1 411 Length Required\r\n"},
+    {412, "HTTP/1.1 412 Precondition Failed\r\n"},
     {413, "HTTP/1.1 413 Content Too Large\r\n"},
     {415, "HTTP/1.1 415 Unsupported Media Type\r\n"},
     {429, "HTTP/1.1 429 Too Many Requests\r\n"},

@@ -48,7 +48,8 @@ _seckill()
         1:*) words=$(_seckill_commands <<<"$help" | sort -u) ;;
         2:*) words=$(_seckill_commands "${command[0]}" <<<"$help") ;;
         3:*) [[ ${command[*]} == "lab run" ]] &&
-            words="all $("$1" lab list 2>/dev/null | awk '{ print $2 }')" ;;
+            words="all $("$1" lab list 2>/dev/null | awk '{ print $2 }')"
+            [[ ${command[*]} =~ ^lab\ (play|explore)$ ]] && words="all $(_seckill_guards "$("${1%ctl}d" --help 2>/dev/null)")" ;;
         esac ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -4,7 +4,6 @@
 #include "lab.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,19 +11,21 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "lab/stage/own_server.h"
 #include "lab/stage/stage_inside.h"
-#include "start/redis_child.h"
+#include "start/private_server.h"
 #include "store/app_scripts.h"
 
 enum { HURRY_MS = 2000, ROUND_MS = 50 };
 
 struct lab {
     char dir[PATH_MAX];
-    struct redis_child *redis; /* owned, as all below */
+    struct private_server *redis; /* owned, as all below */
     struct tap *tap;
     lk_client *observer;
     struct servers *servers;
     struct labels labels;
+    struct stage_home homes[LAB_ACTORS_MAX];
 };
 
 /* ---- words --------------------------------------------------------------------------------------- */
@@ -102,7 +103,8 @@ static bool rehearse_counters(lk_client *client)
 
 static bool rehearse(struct lab *lab, struct start_error *why)
 {
-    static const char *const scripts[] = {"purchase", "resolve", "confirm"};
+    static const char *const scripts[] = {"purchase", "resolve", "confirm", "pay_orders",
+                                          "expire_orders"};
     int wire = tap_add_wire(lab->tap, "rehearsal", why);
     lk_client *client = NULL;
     bool is_done = true;
@@ -119,30 +121,35 @@ static bool rehearse(struct lab *lab, struct start_error *why)
         is_done =
             is_good(SERVERS_ASK(client, "SCRIPT", "LOAD", app_scripts_named(scripts[i])->source));
     lk_client_close(client);
-    tap_forget(lab->tap);
+    tap_forget(lab->tap, 0);
     return is_done || start_error_say(why, "the lab's Redis cannot do what a lock needs");
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
+/* Who has lasted beyond a run, from that actor on. */
+static void close_homes(struct lab *lab, size_t from)
 {
-    (void)status;
-    (void)kind;
-    (void)where;
-    return remove(path);
+    for (size_t i = from; i < LAB_ACTORS_MAX; i++)
+        actor_leave(&lab->homes[i]);
+    if (lab->tap) tap_forget(lab->tap, from);
 }
 
 void lab_close(struct lab *lab)
 {
-    enum { FILES_OPEN = 8 };
-
     if (!lab) return;
+    close_homes(lab, 0);
     tap_close(lab->tap);
     lk_client_close(lab->observer);
     servers_free(lab->servers);
-    redis_child_stop(lab->redis);
-    /* The lab's threads have ended: NOLINTNEXTLINE(concurrency-mt-unsafe) */
-    if (lab->dir[0]) (void)nftw(lab->dir, remove_entry, FILES_OPEN, FTW_DEPTH | FTW_PHYS);
+    private_server_stop(lab->redis);
+    if (lab->dir[0]) own_server_remove(lab->dir);
     free(lab);
+}
+
+void lab_gather(struct lab *lab, const cpu_set_t *cores)
+{
+    (void)sched_setaffinity(0, sizeof *cores, cores);
+    (void)sched_setaffinity(private_server_pid(lab->redis), sizeof *cores, cores);
+    tap_gather(lab->tap, cores);
 }
 
 static bool make_folder(struct lab *lab, struct start_error *why)
@@ -173,16 +180,17 @@ struct lab *lab_open(struct start_error *why)
         (void)start_error_say(why, "out of memory");
         goto fail;
     }
-    lab->redis = redis_child_start(lab->dir, why);
+    lab->redis = private_server_start(PRIVATE_REDIS_IN_MEMORY, lab->dir, why);
     if (!lab->redis) goto fail;
-    lab->observer = lk_client_open(&(struct lk_client_options){.url = redis_child_url(lab->redis),
-                                                               .command_ms = STAGE_LIMIT_MS},
-                                   &err);
+    lab->observer =
+        lk_client_open(&(struct lk_client_options){.url = private_server_url(lab->redis),
+                                                   .command_ms = STAGE_LIMIT_MS},
+                       &err);
     if (!lab->observer) {
         (void)start_error_say(why, "%s", err.text);
         goto fail;
     }
-    socket = strstr(redis_child_url(lab->redis), "://");
+    socket = strstr(private_server_url(lab->redis), "://");
     lab->tap = tap_open(lab->dir, socket + 3, &lab->labels, why);
     if (!lab->tap || !rehearse(lab, why)) goto fail;
     return lab;
@@ -239,7 +247,16 @@ static void clear_stage(struct stage *stage)
         if (stage->actors[i].has_started)
             (void)tap_wait(stage->tap, stage->actors[i].wire, STAGE_LIMIT_MS);
     }
-    tap_forget(stage->tap);
+    tap_forget(stage->tap, stage->run->scenario->keeps_actors ? stage->run->actor_count : 0);
+}
+
+static size_t count_cast(const struct lab_scenario *scenario)
+{
+    size_t count = 0;
+
+    while (count < LAB_ACTORS_MAX && scenario->cast[count].guard)
+        count++;
+    return count;
 }
 
 struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
@@ -252,9 +269,13 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
         free(stage);
         return NULL;
     }
-    *stage = (struct stage){
-        .tap = lab->tap, .observer = lab->observer, .servers = lab->servers, .run = run};
+    *stage = (struct stage){.tap = lab->tap,
+                            .observer = lab->observer,
+                            .servers = lab->servers,
+                            .homes = lab->homes,
+                            .run = run};
     run->scenario = scenario;
+    close_homes(lab, scenario->keeps_actors ? count_cast(scenario) : 0);
     labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */
     if (is_good(SERVERS_ASK(lab->observer, "FLUSHALL"))) {
         stage_play(stage, scenario);
@@ -262,6 +283,7 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
         (void)start_error_say(&run->failure, "the lab's Redis does not answer");
     }
     clear_stage(stage);
+    if (run->failure.text[0] || stage->has_lost) close_homes(lab, 0);
     free(stage);
     return run;
 }

@@ -17,7 +17,7 @@ struct stage; /* stage.h: what scenarios see */
 struct stage_move;
 struct stage_actor;
 
-enum { LAB_ACTORS_MAX = 4, LAB_LOCKS_MAX = 3, LAB_STEPS_MAX = 32, LAB_ROWS_MAX = 16 };
+enum { LAB_ACTORS_MAX = 4, LAB_LOCKS_MAX = 3, LAB_STEPS_MAX = 66, LAB_ROWS_MAX = 16 };
 enum {
     ORDER_LABEL_SIZE = 24,
     LAB_BREAKS_MAX = 4,
@@ -50,7 +50,14 @@ const char *lab_text_in(struct lab_text text, enum lab_language language);
     X(LAB_FALSE_ANSWER, "false-answer", "a buyer was told what is not so",                         \
       "告诉买家的结果与事实不符")                                                                  \
     X(LAB_TWO_HOLDERS, "two-holders", "two hold the same lock at once",                            \
-      "两个参与者同时持有同一把锁")
+      "两个参与者同时持有同一把锁")                                                                \
+    X(LAB_HERD, "herd", "one release wakes all who wait", "惊群：一次释放唤醒所有等待者")          \
+    X(LAB_MONEY_GONE, "money-gone", "money was taken, for no order and not owed back",             \
+      "收了钱，既没有订单，也没有记为应退")                                                        \
+    X(LAB_UNIT_GONE, "unit-gone", "a unit is gone: neither left nor sold",                         \
+      "少了一件货：既没剩下，也没卖出")                                                            \
+    X(LAB_UNTOLD, "untold", "an order without its message, or a message without its order",        \
+      "有订单没有消息，或有消息没有订单")
 
 enum lab_promise { LAB_PROMISE_LIST(LIST_VALUE) LAB_PROMISE_COUNT };
 
@@ -74,6 +81,7 @@ struct stage_cast {
     int64_t lease_ms;                       /* 0: 30000 */
     int64_t wait_ms;                        /* its guard waits for the lock; 0: it tries once */
     bool is_process;                        /* in a process of its own, not in a thread */
+    const char *dir;                        /* its host's; NULL: its guard needs none */
     bool stands_still;                      /* that stops at its guard's pause: stage_pause() */
     void (*body)(struct stage_actor *self); /* instead of a guard: in a thread, it does this... */
     const char *keys[2];                    /* ...with these locks */
@@ -81,6 +89,8 @@ struct stage_cast {
     unsigned servers; /* of its lock: an odd number of them; 0: the shop's Redis keeps the lock */
     unsigned cut_off; /* of these: it cannot reach them */
     int64_t sync_ms;  /* its lock waits so long for one replica; 0: for none */
+    bool
+        has_money; /* it tells of a payment: once it has ended, for that must be an order, or a refund owed */
 };
 
 struct lab_scenario {
@@ -93,28 +103,48 @@ struct lab_scenario {
     struct stage_cast cast[LAB_ACTORS_MAX];    /* as many as have a guard or a body */
     long long units;                           /* for sale; 0: one */
     unsigned servers;                          /* for locks, besides the shop's */
+    enum tap_server_number beside;             /* no Redis, for the lock; 0: none */
+    bool is_paid_later;                        /* for so long a buyer holds what he bought */
+    bool is_cluster;                           /* they are three masters of one */
     bool has_replica;                          /* the second of them follows the first */
-    bool keeps_order;                  /* it is promised that who comes first is served first */
-    const char *locks[2];              /* shown instead of the sale's */
+    bool keeps_actors;    /* of threads: the next run, if it does so, too, has their connections */
+    bool keeps_servers;   /* one that dies is out of reach, and has forgotten all when it is back */
+    bool keeps_order;     /* it is promised that who comes first is served first */
+    bool wakes_one;       /* ...and that a release wakes only one of those who wait */
+    const char *locks[2]; /* shown instead of the sale's */
     const struct stage_move *moves;    /* stage.h; NULL: none */
     void (*play)(struct stage *stage); /* and then; NULL: no more */
+    void *arg;                         /* play()'s own */
 };
 
 /* ---- a run ------------------------------------------------------------------------------------- */
 
-enum lab_lease { LAB_FREE, LAB_LEASED, LAB_FOR_EVER, LAB_DOWN /* its server */ };
+enum lab_lease {
+    LAB_FREE,
+    LAB_LEASED,
+    LAB_FOR_EVER,
+    LAB_DOWN,   /* its server */
+    LAB_SESSION /* as long as its owner's session lives */
+};
 
 /* What the observer sees behind everybody's back. */
 struct lab_state {
     struct {
         char owner[LABEL_SIZE]; /* "A#1": the first token of actor A; "A#1,B#1"; "" when free */
         enum lab_lease lease;
+        /* LAB_LEASED, where a program is to prolong it: */
+        bool is_prolonged;
+        long long left_ms;
     } lock[LAB_LOCKS_MAX];
     long long stock;
-    size_t order_count;
+    size_t order_count; /* ever */
+    size_t over_count;  /* of these: expired */
+    size_t payments;    /* that have paid an order, or are owed back */
+    unsigned messages;  /* a bit of each actor of whose order one is there; of a program */
     struct {
         char order[ORDER_LABEL_SIZE];
         char buyer[LABEL_SIZE];
+        bool is_over;
     } orders[LAB_ROWS_MAX];
 };
 
@@ -161,6 +191,12 @@ struct lab;
 struct lab *lab_open(struct start_error *why);
 void lab_close(struct lab *lab);
 
+/*
+ * From now on this thread, those of the actors that it starts, tap and Redis run on these cores. They take turns: on one
+ * core nobody is woken on another, which takes longer than what most of them do then.
+ */
+void lab_gather(struct lab *lab, const cpu_set_t *cores);
+
 /* Run one; the result is yours: lab_run_free(). NULL when out of memory. */
 struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario);
 void lab_run_free(struct lab_run *run);
@@ -170,7 +206,7 @@ bool lab_run_is_expected(const struct lab_run *run);
 
 /*
  * Actors that are processes: this program, started again under a second name. To be called first of
- * all in main(), with redis_child_is_this().
+ * all in main(), with private_server_is_this().
  *
  * Returns  false when these arguments are not that call; else it does not return.
  */

@@ -11,7 +11,7 @@
 #include "metrics_state.h"
 
 const int metrics_statuses[METRICS_STATUSES] = {200, 201, 400, 401, 403, 404, 405, 408, 409,
-                                                410, 411, 413, 415, 429, 500, 503, 0};
+                                                410, 411, 412, 413, 415, 429, 500, 503, 0};
 
 const struct metrics_scale metrics_seconds = {12,
                                               1e9,
@@ -85,9 +85,19 @@ void metrics_count_request(struct metrics *self, unsigned route, int status)
     add(&self->requests[route <= self->route_count ? route : 0][class_of(status)], 1);
 }
 
+void metrics_add(struct metrics *self, metrics_counter which, int64_t count)
+{
+    add(&self->counters[which], (unsigned long long)count);
+}
+
+void metrics_count_payment(struct metrics *self, pay_result result)
+{
+    add(&self->payments[result], 1);
+}
+
 void metrics_count(struct metrics *self, metrics_counter which)
 {
-    add(&self->counters[which], 1);
+    metrics_add(self, which, 1);
 }
 
 void metrics_count_events(struct metrics *self, event_kind kind, unsigned count)

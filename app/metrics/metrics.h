@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "events/events.h"
 #include "sale/purchase.h"
+#include "store/store_pay.h"
 
 struct metrics; /* opaque; safe for any number of threads, never blocks */
 
@@ -27,6 +28,23 @@ void metrics_count_request(struct metrics *self, unsigned route, int status);
     X(METRICS_RATE_LIMITED, "seckill_rate_limited_total", "Requests of buyers over --rate.")       \
     X(METRICS_ADDRESS_LIMITED, "seckill_address_limited_total",                                    \
       "Requests of addresses over --address-rate.")                                                \
+    X(METRICS_CANCELLED, "seckill_orders_cancelled_total", "Orders that buyers let go here.")      \
+    X(METRICS_EXPIRED, "seckill_orders_expired_total",                                             \
+      "Orders that ended here: not paid in time.")                                                 \
+    X(METRICS_DUE_STALE, "seckill_due_stale_total",                                                \
+      "Found among what is due, and not held: must stay 0.")                                       \
+    X(METRICS_WEBHOOK_REFUSED, "seckill_payment_events_refused_total",                             \
+      "Events whose signature or moment was not good.")                                            \
+    X(METRICS_WAITING_JOINED, "seckill_waiting_joined_total",                                      \
+      "Places that were asked for in waiting rooms.")                                              \
+    X(METRICS_WAITING_REFUSED, "seckill_waiting_refused_total",                                    \
+      "Purchases without a ticket, or before its turn.")                                           \
+    X(METRICS_WAITING_FAILED, "seckill_waiting_failures_total",                                    \
+      "Steps of waiting rooms of which the store said nothing, or refused them.")                  \
+    X(METRICS_BOOKED, "seckill_book_entries_total",                                                \
+      "Entries of ledgers that were put in the book.")                                             \
+    X(METRICS_BOOK_FAILED, "seckill_book_failures_total",                                          \
+      "Batches of entries that the book did not take; they are tried again.")                      \
     X(METRICS_TOPOLOGY_CHANGES, "seckill_topology_changes_total",                                  \
       "Times that another server became the primary, or slots moved.")
 
@@ -35,6 +53,9 @@ typedef enum metrics_counter {
 } metrics_counter;
 
 void metrics_count(struct metrics *self, metrics_counter which);
+void metrics_add(struct metrics *self, metrics_counter which, int64_t count);
+/* A payment provider's event was taken in. */
+void metrics_count_payment(struct metrics *self, pay_result result);
 /* A purchase ended; guard "" when the sale was not known. */
 void metrics_count_order(struct metrics *self, const char *guard, outcome result);
 /* It was answered so long after its request had been read. */
@@ -55,6 +76,10 @@ struct metrics_stock {
     int64_t left;    /* in stock, those that cool too */
     int64_t orders;
     int64_t cooling; /* units that are not for sale yet */
+    int64_t held;    /* orders that are to be paid; 0 where they are final */
+    int64_t paid;
+    int64_t book_entries; /* that are not in the book yet; and for how long the first was not */
+    int64_t book_s;
 };
 
 /* What is not counted here but read by the caller, at this moment. */

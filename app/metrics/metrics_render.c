@@ -102,6 +102,13 @@ static void print_orders(const struct page *page, const struct metric *metric)
     }
 }
 
+static void print_payments(const struct page *page, const struct metric *metric)
+{
+    for (int i = 0; i < PAY_RESULT_COUNT; i++)
+        (void)fprintf(page->out, "%s{result=\"%s\"} %llu\n", metric->name,
+                      store_pay_result_name((pay_result)i), metrics_read(&page->self->payments[i]));
+}
+
 static void print_ready(const struct page *page, const struct metric *metric)
 {
     if (page->now->is_readiness_known)
@@ -147,6 +154,26 @@ static int64_t initial_of(const struct metrics_stock *stock)
 }
 
 /* Units put up that are neither left nor anybody's, or, negative, that are both. */
+static int64_t held_of(const struct metrics_stock *stock)
+{
+    return stock->held;
+}
+
+static int64_t paid_of(const struct metrics_stock *stock)
+{
+    return stock->paid;
+}
+
+static int64_t book_entries_of(const struct metrics_stock *stock)
+{
+    return stock->book_entries;
+}
+
+static int64_t book_s_of(const struct metrics_stock *stock)
+{
+    return stock->book_s;
+}
+
 static int64_t drift_of(const struct metrics_stock *stock)
 {
     return stock->initial - stock->orders - stock->left;
@@ -274,6 +301,9 @@ static const struct metric metrics[] = {
 #undef COUNTER_ROW
         {"seckill_orders_total", "counter", "Purchases by guard and outcome.",
          .print = print_orders},
+    {"seckill_payment_events_total", "counter",
+     "What payment providers said, by what came of it; late, mismatch, double, unknown: owed back.",
+     .print = print_payments},
     {"seckill_ready", "gauge", "What /readyz says; left out when nobody has asked it for 15 s.",
      .print = print_ready},
     {"seckill_store_up", "gauge",
@@ -283,6 +313,10 @@ static const struct metric metrics[] = {
      .print = print_stock, .of_sale = left_of},
     {"seckill_stock_cooling_units", "gauge", "Units of a restock that are for sale a moment later.",
      .print = print_stock, .of_sale = cooling_of},
+    {"seckill_orders_held", "gauge", "Orders that are to be paid yet.", .print = print_stock,
+     .of_sale = held_of},
+    {"seckill_orders_paid", "gauge", "Orders that were paid.", .print = print_stock,
+     .of_sale = paid_of},
     {"seckill_stock_initial_units", "gauge", "Units put up for sale, restocks included.",
      .print = print_stock, .of_sale = initial_of},
     {"seckill_oversold_units", "gauge",
@@ -291,6 +325,11 @@ static const struct metric metrics[] = {
     {"seckill_stock_drift_units", "gauge",
      "Units put up less orders less units in stock; anything but 0 is a fault.",
      .print = print_stock, .of_sale = drift_of},
+    {"seckill_book_lag_entries", "gauge",
+     "Entries of the sale's ledger that are not in the book yet; 0 without --book.",
+     .print = print_stock, .of_sale = book_entries_of},
+    {"seckill_book_lag_seconds", "gauge", "Since the first of them was written.",
+     .print = print_stock, .of_sale = book_s_of},
     {"seckill_sse_clients", "gauge", "Streams of events open now.", .print = print_gauge,
      OF_NOW(streams)},
     {"seckill_sse_events_total", "counter", "Events written to streams.", .print = print_events},

@@ -16,7 +16,7 @@ enum {
     METRICS_GUARDS_MAX = 32,
     METRICS_ROUTES_MAX = 64,
     METRICS_BUCKETS_MAX = 12,
-    METRICS_STATUSES = 17, /* the last place is for those that are not in the list */
+    METRICS_STATUSES = 18, /* the last place is for those that are not in the list */
 };
 
 extern const int metrics_statuses[METRICS_STATUSES]; /* 0 at the end */
@@ -62,6 +62,7 @@ struct metrics {
     atomic_ullong answers[METRICS_STATUSES] __attribute__((aligned(METRICS_CACHE_LINE)));
     atomic_ullong events[EVENT_KIND_COUNT];
     atomic_ullong drops[METRICS_DROP_COUNT];
+    atomic_ullong payments[PAY_RESULT_COUNT];
     /* As metrics_new() was told, from 1 on; [0]: requests that fit no route. */
     atomic_ullong requests[METRICS_ROUTES_MAX + 1][METRICS_CLASS_COUNT]
         __attribute__((aligned(METRICS_CACHE_LINE)));

@@ -46,6 +46,36 @@ int ledger_id_compare(struct ledger_id left, struct ledger_id right)
     return 0;
 }
 
+static const struct {
+    const char *event;
+    int adds;
+} payments[] = {{"paid", 0},        {"cancelled", -1},  {"expired", -1},    {"payment-failed", 0},
+                {"refund-owed", 0}, {"refund-sent", 0}, {"refund-done", 0}, {"restored", 0},
+                {"moved-out", 0},   {"moved-in", 0}};
+
+enum { PAYMENT_COUNT = sizeof payments / sizeof payments[0] };
+
+static size_t payment_named(const char *event)
+{
+    size_t i = 0;
+
+    while (i < PAYMENT_COUNT && strcmp(payments[i].event, event) != 0)
+        i++;
+    return i;
+}
+
+int ledger_event_adds(const char *event)
+{
+    size_t i = payment_named(event);
+
+    return i < PAYMENT_COUNT ? payments[i].adds : 1;
+}
+
+bool ledger_event_is_of_payment(const char *event)
+{
+    return payment_named(event) < PAYMENT_COUNT;
+}
+
 /* A number in decimal; the fallback when it is none. */
 static int64_t number_or(struct lk_bytes text, int64_t fallback)
 {
@@ -90,6 +120,7 @@ bool ledger_entry_read(const lk_reply *reply, struct ledger_entry *out)
     for (size_t i = 0; i + 1 < lk_reply_count(fields); i += 2)
         note_field(lk_reply_bytes(lk_reply_at(fields, i)),
                    lk_reply_bytes(lk_reply_at(fields, i + 1)), &entry);
+    entry.orders *= ledger_event_adds(entry.event);
     *out = entry;
     return true;
 }

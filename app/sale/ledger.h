@@ -24,7 +24,7 @@ struct ledger_entry {
     struct ledger_id id;
     char event[LEDGER_EVENT_SIZE]; /* "created", "sold", "paused"... */
     int64_t left;                  /* units left after it, those that cool too */
-    int64_t orders;                /* that it holds */
+    int64_t orders;                /* by so many more orders stand after it; or less */
     int64_t units;                 /* that it put up later */
     int64_t sellable_ms;           /* from when these are for sale; 0: at once */
     int64_t starts_ms;             /* as it changed them; negative: it did not */
@@ -44,6 +44,11 @@ bool ledger_id_parse(const char *text, struct ledger_id *out);
 void ledger_id_format(struct ledger_id id, char out[LEDGER_ID_SIZE]);
 /* Negative, 0 or positive, as strcmp(). */
 int ledger_id_compare(struct ledger_id left, struct ledger_id right);
+
+/* By how many orders more an entry of this event leaves for each that it names: 1, -1 or 0. */
+int ledger_event_adds(const char *event);
+/* Whether such an entry may stand behind the sale's end: what becomes of orders, of units on their way, or of Redis. */
+bool ledger_event_is_of_payment(const char *event);
 
 /* One entry of XRANGE's or XREAD's answer; false when it is none. */
 bool ledger_entry_read(const lk_reply *reply, struct ledger_entry *out);

@@ -9,16 +9,18 @@
 
 /* X(value, name in metrics and problems, did Redis surely not execute it?) */
 #define OUTCOME_LIST(X)                                                                            \
-    X(OUTCOME_CREATED, "created")                     /* order_id is the new order */              \
-    X(OUTCOME_REPLAYED, "replayed")                   /* same idempotency key: order_id again */   \
-    X(OUTCOME_ALREADY_ORDERED, "already-ordered")     /* order_id is the order held */             \
-    X(OUTCOME_SOLD_OUT, "sold-out")                   /* */                                        \
-    X(OUTCOME_NOT_STARTED, "sale-not-started")        /* retry_ms until it starts */               \
-    X(OUTCOME_ENDED, "sale-ended")                    /* */                                        \
-    X(OUTCOME_PAUSED, "sale-paused")                  /* */                                        \
-    X(OUTCOME_NO_SALE, "no-such-sale")                /* */                                        \
-    X(OUTCOME_LOCK_TIMEOUT, "lock-timeout")           /* surely not executed */                    \
-    X(OUTCOME_OVERLOADED, "overloaded")               /* queue full: surely not executed */        \
+    X(OUTCOME_CREATED, "created")                 /* order_id is the new order */                  \
+    X(OUTCOME_REPLAYED, "replayed")               /* same idempotency key: order_id again */       \
+    X(OUTCOME_ALREADY_ORDERED, "already-ordered") /* order_id is the order held */                 \
+    X(OUTCOME_SOLD_OUT, "sold-out") /* retry_ms: a unit may come back; 0: none is held */          \
+    X(OUTCOME_WAS_CANCELLED, "order-cancelled") /* order_id was the buyer's, and was let go */     \
+    X(OUTCOME_HAS_EXPIRED, "order-expired")     /* order_id was not paid in time */                \
+    X(OUTCOME_NOT_STARTED, "sale-not-started")  /* retry_ms until it starts */                     \
+    X(OUTCOME_ENDED, "sale-ended")              /* */                                              \
+    X(OUTCOME_PAUSED, "sale-paused")            /* */                                              \
+    X(OUTCOME_NO_SALE, "no-such-sale")          /* */                                              \
+    X(OUTCOME_LOCK_TIMEOUT, "lock-timeout")     /* surely not executed */                          \
+    X(OUTCOME_OVERLOADED, "overloaded")         /* queue full: surely not executed */              \
     X(OUTCOME_STORE_UNAVAILABLE, "store-unavailable") /* surely not executed */                    \
     X(OUTCOME_NO_GUARD, "guard-unavailable")          /* not to be run here: not executed */       \
     X(OUTCOME_UNKNOWN, "outcome-unknown")             /* sent, no answer within the deadline */    \
@@ -33,8 +35,9 @@ struct purchase {
     const char *key;             /* borrowed, validated idempotency key; "" for none */
     char order_id[ORDER_ID_MAX]; /* in: the id to use; out: the id of the order that exists */
     outcome outcome;             /* out */
-    int64_t retry_ms;            /* out: NOT_STARTED: until the start */
-    const char *guard;           /* out: of the sale; "" while the sale is not known; static */
+    int64_t retry_ms;            /* out: NOT_STARTED: until the start; SOLD_OUT: see there */
+    int64_t pay_by_ms; /* out: CREATED: it is held until then, by Redis' clock; 0: it is final */
+    const char *guard; /* out: of the sale; "" while the sale is not known; static */
     /* Called once, when the outcome is there; the purchase is the caller's again. Must not block. */
     void (*done)(struct purchase *purchase, void *arg);
     void *done_arg;
@@ -48,7 +51,7 @@ struct order {
     char id[ORDER_ID_MAX];
     char buyer[BUYER_ID_MAX + 1];
     char key[IDEMPOTENCY_KEY_MAX + 1]; /* "" for none */
-    char state[16];                    /* "held" */
+    char state[16];                    /* "held", "paid", "cancelled", "expired" */
 };
 
 #endif

@@ -15,6 +15,8 @@ enum {
     SALE_TITLE_MAX = 200, /* bytes of UTF-8 */
     SALE_GUARD_MAX = 32,
     SALE_STOCK_MAX = 100000000,
+    SALE_ADMIT_MAX = 1000000,
+    SALE_SEGMENTS_MAX = 32,
     BUYER_ID_MAX = 64,
     IDEMPOTENCY_KEY_MAX = 64,
     ORDER_ID_MAX = 20, /* digits of a 63-bit number, and room for the NUL */
@@ -51,6 +53,39 @@ struct sale_id {
     char text[SALE_ID_MAX + 1];
 };
 
+enum { CURRENCY_SIZE = 4 };
+
+/* How a unit is paid for after it was ordered; and how many orders are in which state. */
+struct sale_payment {
+    int64_t window_ms; /* an order is held for so long; 0: it is final at once, and all here is 0 */
+    int64_t amount;    /* of one unit, in the currency's minor unit */
+    char currency[CURRENCY_SIZE];
+    int64_t paid, cancelled, expired; /* the others are held */
+};
+
+/* Who may buy when: in the order of arrival, or those who came before the start by a draw. */
+struct sale_waiting {
+    int64_t admit; /* places that are let in a second; 0: there is no waiting room */
+    bool is_drawn;
+    int64_t admitted, waiting; /* buyers, as far as this instance knows */
+};
+
+/* Units on their way from one segment to another: units 0, none. */
+struct sale_move {
+    int64_t number, units; /* of the moves of where they come from */
+    unsigned target;
+};
+
+/* A sale in segments is one sale to everybody outside, and each segment is one in Redis (segment.h). */
+struct sale_segments {
+    unsigned count;      /* 0: it is in one piece */
+    char generation[17]; /* hexadecimal digits; no other sale of this id has the same */
+    struct sale_segment {
+        int64_t left, orders;
+        struct sale_move moving; /* from it */
+    } each[SALE_SEGMENTS_MAX];
+};
+
 struct sale {
     char id[SALE_ID_MAX + 1];
     char title[SALE_TITLE_MAX + 1];
@@ -60,12 +95,16 @@ struct sale {
     int64_t restocked;     /* units put up later */
     int64_t left;          /* units for sale now; a flawed guard can make it anything */
     int64_t cooling;       /* units that will be: sale_set_stock() */
-    int64_t orders;        /* at that moment */
-    int64_t sellable_ms;   /* from when the last of them are for sale; 0: none cool */
-    int64_t starts_ms;     /* Unix epoch, by Redis' clock */
-    int64_t ends_ms;       /* 0: open end */
-    int64_t epoch;         /* grows with every restock */
-    int64_t now_ms;        /* Redis' clock when this was read */
+    int64_t orders;        /* at that moment; not those that were cancelled or have expired */
+    struct sale_payment payment;
+    struct sale_waiting waiting;
+    struct sale_segments segments;
+    struct sale_move moving;             /* of a segment, from it */
+    int64_t sellable_ms;                 /* from when the last of them are for sale; 0: none cool */
+    int64_t starts_ms;                   /* Unix epoch, by Redis' clock */
+    int64_t ends_ms;                     /* 0: open end */
+    int64_t epoch;                       /* grows with every restock */
+    int64_t now_ms;                      /* Redis' clock when this was read */
     struct sale_lot lots[SALE_LOTS_MAX]; /* also those that have cooled */
     const char *guard_here; /* by which this instance sells it instead; NULL: by its own */
 };

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ledger.h"
+
 const char *sale_audit_check_name(enum audit_check check)
 {
     static const char *const names[] = {AUDIT_CHECK_LIST(LIST_NAME)};
@@ -25,15 +27,23 @@ const char *sale_audit_verdict_name(enum audit_verdict verdict)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
+/* In which way an entry's units change the stock. */
+static int adds_units(const struct audit_entry *entry)
+{
+    if (strcmp(entry->event, "moved-out") == 0) return -1;
+    return strcmp(entry->event, "restocked") == 0 || strcmp(entry->event, "moved-in") == 0;
+}
+
 static bool follows(const struct audit_ledger *ledger, const struct audit_entry *entry)
 {
     bool is_created = strcmp(entry->event, "created") == 0;
-    bool is_restock = strcmp(entry->event, "restocked") == 0;
+    int adds = adds_units(entry);
 
-    if (entry->left == AUDIT_NONE || ledger->has_ended) return false;
+    if (ledger->has_ended && !ledger_event_is_of_payment(entry->event)) return false;
+    if (entry->left == AUDIT_NONE) return false;
     if (ledger->left == AUDIT_NONE) return is_created && entry->left == entry->initial;
-    if (is_created || (is_restock && entry->units == AUDIT_NONE)) return false;
-    return entry->left == ledger->left + (is_restock ? entry->units : 0) - entry->orders;
+    if (is_created || (adds != 0 && entry->units == AUDIT_NONE)) return false;
+    return entry->left == ledger->left + (adds != 0 ? adds * entry->units : 0) - entry->orders;
 }
 
 void sale_audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry)
@@ -44,10 +54,48 @@ void sale_audit_walk(struct audit_ledger *ledger, const struct audit_entry *entr
         ledger->initial = entry->initial;
     if (strcmp(entry->event, "restocked") == 0 && entry->units != AUDIT_NONE)
         ledger->restocked += entry->units;
+    else if (entry->units != AUDIT_NONE)
+        ledger->moved += adds_units(entry) * entry->units;
     if (strcmp(entry->event, "ended") == 0) ledger->has_ended = true;
     ledger->entries++;
     ledger->orders += entry->orders;
     ledger->left = entry->left;
+}
+
+/* A sum with what is no number is none. */
+static void add_number(int64_t *sum, int64_t number)
+{
+    *sum = *sum == AUDIT_NONE || number == AUDIT_NONE ? AUDIT_NONE : *sum + number;
+}
+
+void sale_audit_add(struct audit_reading *all, const struct audit_reading *one)
+{
+    const struct audit_ledger *of = &one->ledger;
+    struct audit_ledger *ledger = &all->ledger;
+
+    if (all->parts == 0) *all = *one;
+    if (all->parts++ == 0) return;
+    all->now_ms = one->now_ms;
+    add_number(&all->orders, one->orders);
+    add_number(&all->left, one->left);
+    add_number(&all->initial, one->initial);
+    add_number(&all->restocked, one->restocked);
+    add_number(&all->moved, one->moved);
+    add_number(&all->epoch,
+               one->epoch == AUDIT_NONE ? AUDIT_NONE : one->epoch - 1); /* each begins in 1 */
+    add_number(&all->entries, one->entries);
+    add_number(&all->last_left, one->last_left);
+    add_number(&all->last_epoch, one->last_epoch == AUDIT_NONE ? AUDIT_NONE : one->last_epoch - 1);
+    if (!one->last_id[0]) all->last_id[0] = '\0';
+    add_number(&ledger->initial, of->initial);
+    add_number(&ledger->left, of->left);
+    if (ledger->breaks == 0) memcpy(ledger->first_break, of->first_break, sizeof of->first_break);
+    ledger->is_walked &= of->is_walked;
+    ledger->entries += of->entries;
+    ledger->restocked += of->restocked;
+    ledger->moved += of->moved;
+    ledger->orders += of->orders;
+    ledger->breaks += of->breaks;
 }
 
 /* ---- the checks ------------------------------------------------------------------------------ */
@@ -102,16 +150,24 @@ static void judge_units(struct sale_audit *audit)
         say(audit, AUDIT_UNITS, AUDIT_UNKNOWN, "the stock is no number");
         return;
     }
-    say(audit, AUDIT_UNITS, pass_if(is->orders + is->left == put_up),
+    if (is->moved != -is->on_way) {
+        say(audit, AUDIT_UNITS, is->is_still ? AUDIT_FAIL : AUDIT_UNKNOWN,
+            "%" PRId64 " units left segments, %" PRId64 " are on their way%s", -is->moved,
+            is->on_way, is->is_still ? "" : ": they moved while it was read");
+        return;
+    }
+    say(audit, AUDIT_UNITS, pass_if(is->orders + is->left - is->moved == put_up),
         "%" PRId64 " orders + %" PRId64 " left, of %" PRId64 " + %" PRId64 " restocked", is->orders,
-        is->left, is->initial, is->restocked);
+        is->left - is->moved, is->initial, is->restocked);
 }
 
 static void judge_ledger_end(struct sale_audit *audit)
 {
     const struct audit_reading *is = &audit->reading;
 
-    if (!is->last_id[0]) {
+    if (is->lost > 0) {
+        say(audit, AUDIT_LEDGER_END, AUDIT_FAIL, "%u segments are not there", is->lost);
+    } else if (!is->last_id[0]) {
         say(audit, AUDIT_LEDGER_END, AUDIT_FAIL, "the ledger is empty");
     } else if (is->last_left == AUDIT_NONE || is->last_epoch == AUDIT_NONE) {
         say(audit, AUDIT_LEDGER_END, AUDIT_FAIL, "entry %s has no left or no epoch", is->last_id);
@@ -144,7 +200,7 @@ static void judge_ledger(struct sale_audit *audit)
     }
     say(audit, AUDIT_LEDGER_ORDERS,
         pass_if(ledger->orders == is->orders && ledger->initial == is->initial &&
-                ledger->restocked == is->restocked),
+                ledger->restocked == is->restocked && ledger->moved == is->moved),
         "%" PRId64 " orders, %" PRId64 " + %" PRId64 " units in it; %" PRId64 " orders in the sale",
         ledger->orders, ledger->initial, ledger->restocked, is->orders);
 }

@@ -29,7 +29,8 @@ struct audit_ledger {
     int64_t entries;      /* that were walked */
     int64_t initial;      /* of the entry "created" */
     int64_t restocked;    /* units of all entries "restocked" */
-    int64_t orders;       /* that all entries "sold" name */
+    int64_t moved;        /* units of all "moved-in", less those of "moved-out" */
+    int64_t orders;       /* that stand after all its entries */
     int64_t left;         /* of the last one walked; AUDIT_NONE: nothing walked yet */
     int64_t breaks;       /* entries that do not follow from the one before */
     char first_break[48]; /* id of the first of these */
@@ -42,11 +43,16 @@ struct audit_reading {
     int64_t left;
     int64_t initial;
     int64_t restocked;
+    int64_t moved; /* units that came in from other segments, less those that went out */
     int64_t epoch;
     int64_t entries; /* of the ledger */
     int64_t last_left;
     int64_t last_epoch;
-    char last_id[48]; /* "" when the ledger is empty */
+    char last_id[48]; /* "" when a ledger is empty */
+    unsigned parts;   /* that were added up */
+    unsigned lost;    /* of a sale in segments, those that are not there */
+    int64_t on_way;   /* units that left a segment and have not arrived */
+    bool is_still;    /* nothing has happened since it was read before */
     struct audit_ledger ledger;
 };
 
@@ -67,9 +73,12 @@ struct audit_entry {
     const char *id;
     const char *event;
     int64_t left, initial, units; /* AUDIT_NONE: no such field */
-    int64_t orders;
+    int64_t orders;               /* by so many more stand after it, or less */
 };
 void sale_audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry);
+
+/* Add what was read of one more segment; *all is zeroed before the first. */
+void sale_audit_add(struct audit_reading *all, const struct audit_reading *one);
 
 /* Judge out->reading; fills the rest. */
 void sale_audit_judge(struct sale_audit *out);

@@ -7,10 +7,20 @@
 
 void sale_keys_make(const char *sale_id, struct sale_keys *out)
 {
-    static const char *const suffixes[] = {
-        [KEY_SALE] = "sale",     [KEY_STOCK] = "stock", [KEY_ORDERS] = "orders",
-        [KEY_LEDGER] = "ledger", [KEY_VOID] = "void",   [KEY_FENCE] = "fence",
-        [KEY_LOCK] = "lock"};
+    static const char *const suffixes[] = {[KEY_SALE] = "sale",
+                                           [KEY_STOCK] = "stock",
+                                           [KEY_ORDERS] = "orders",
+                                           [KEY_LEDGER] = "ledger",
+                                           [KEY_VOID] = "void",
+                                           [KEY_DUE] = "due",
+                                           [KEY_FENCE] = "fence",
+                                           [KEY_LOCK] = "lock",
+                                           [KEY_EVENTS] = "events",
+                                           [KEY_REFUNDS] = "refunds",
+                                           [KEY_EXPIRER_FENCE] = "expirer-fence",
+                                           [KEY_WAITING] = "waiting",
+                                           [KEY_PLACES] = "places",
+                                           [KEY_SEGMENTS] = "segments"};
 
     for (size_t i = 0; i < SALE_KEY_COUNT; i++) {
         int len =

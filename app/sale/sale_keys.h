@@ -8,7 +8,7 @@
 
 #include "sale.h"
 
-enum { SALE_KEY_ROOM = SALE_ID_MAX + 24 };
+enum { SALE_KEY_ROOM = SALE_ID_MAX + 26 };
 
 enum sale_key {
     KEY_SALE,
@@ -16,8 +16,15 @@ enum sale_key {
     KEY_ORDERS,
     KEY_LEDGER,
     KEY_VOID,
+    KEY_DUE,   /* this and what is behind KEY_LOCK: of a sale that is paid for later */
     KEY_FENCE, /* highest fencing token that a write has shown; of the guard "fenced" alone */
     KEY_LOCK,
+    KEY_EVENTS,
+    KEY_REFUNDS,
+    KEY_EXPIRER_FENCE,
+    KEY_WAITING, /* of a sale with a waiting room, as the next */
+    KEY_PLACES,
+    KEY_SEGMENTS, /* of a sale in segments, which has no other (store_segments.h) */
     SALE_KEY_COUNT
 };
 

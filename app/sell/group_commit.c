@@ -14,11 +14,14 @@
  *
  * Once a sale is sold out, sold_out.c answers from memory before anybody queues.
  *
+ * A sale in segments has a lane for each, and one of its own, whose guard they all are sold by. Whom his home refuses
+ * waits with his batch, whose turn goes on, until units were fetched or it is certain that there are none.
+ *
  * A batch lives on its leader's stack, a purchase with its caller. Once done() was called, a purchase
  * may be gone, so its successor is read before.
  *
- * Threads: the HTTP workers, any number. Locks: a lane's mutex guards its queue, the map's mutex the
- * making of lanes; neither is taken while the other is held. A lane's `runs` is held while its guard
+ * Threads: the HTTP workers, any number. Locks: a lane's mutex guards its queue; nothing else
+ * is taken while it is held. A lane's `runs` is held while its guard
  * runs, and nothing else is taken by whoever waits for it.
  */
 #include "group_commit.h"
@@ -33,15 +36,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "book/book.h"
+#include "expirer.h"
 #include "guards/guards.h"
+#include "lanes.h"
 #include "order_node.h"
 #include "sale/order_id.h"
-#include "sold_out.h"
 #include "store/app_scripts.h"
 
 enum {
     BATCH_MAX = 1024,
-    LANE_BUCKETS = 256,
     LEAD_MS = 10,          /* of going on: the leader's own client waits for its next request */
     RUN_MIN_MS = 20,       /* with less time than this left, a purchase is not begun */
     QUEUE_BATCHES_MIN = 2, /* one that runs, one that gathers: with less the lock would lie idle */
@@ -66,21 +70,6 @@ struct batch {
     _Atomic uint32_t turn; /* futex; enum turn */
 };
 
-struct lane {
-    char sale_id[SALE_ID_MAX + 1];
-    pthread_rwlock_t runs; /* shared by runs of the guard; held alone while it is switched */
-    _Atomic(const struct guard *) guard;
-    _Atomic(struct sold_out_sale *) sold_out; /* borrowed; NULL: memory answers nothing */
-    struct lane *next;                        /* in its bucket; set once */
-    pthread_mutex_t mutex;                    /* guards the queue below */
-    struct batch *head;                       /* waiting batches, oldest first */
-    struct batch *tail;
-    bool is_running;        /* some batch is being served, or has been given the turn */
-    struct purchase **list; /* owned, room for a batch: of whoever has the turn */
-    atomic_uint depth;      /* purchases inside */
-    _Atomic int64_t ran_ns; /* what a batch takes of late; 0: none has run */
-};
-
 struct group_commit {
     struct group_commit_options options;
     lk_script *purchase; /* owned */
@@ -90,10 +79,8 @@ struct group_commit {
     char process[96];    /* the instance's name and when it began: our field in void hashes */
     _Atomic int64_t attempts;
     struct order_ids ids;
-    _Atomic(struct lane *) lanes[LANE_BUCKETS]; /* grow only */
-    pthread_mutex_t map_mutex;                  /* guards additions to the lanes */
-    struct sold_out *sold_out;                  /* owned */
-    struct order_node *node;                    /* owned */
+    struct lanes lanes;
+    struct order_node *node; /* owned */
 };
 
 /* ---- futex ------------------------------------------------------------------------------------- */
@@ -107,115 +94,6 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t value)
 static void futex_wake(_Atomic uint32_t *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-/* ---- lanes --------------------------------------------------------------------------------------- */
-
-static _Atomic(struct lane *) *bucket_of(struct group_commit *self, const char *sale_id)
-{
-    uint32_t hash = 2166136261U; /* FNV-1a */
-
-    for (const char *c = sale_id; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 16777619U;
-    return &self->lanes[hash % LANE_BUCKETS];
-}
-
-static struct lane *find_lane(struct group_commit *self, const char *sale_id)
-{
-    struct lane *lane = atomic_load_explicit(bucket_of(self, sale_id), memory_order_acquire);
-
-    while (lane && strcmp(lane->sale_id, sale_id) != 0)
-        lane = lane->next;
-    return lane;
-}
-
-static void lane_free(struct lane *lane)
-{
-    (void)pthread_rwlock_destroy(&lane->runs);
-    (void)pthread_mutex_destroy(&lane->mutex);
-    free(lane->list);
-    free(lane);
-}
-
-static void init_runs(pthread_rwlock_t *runs)
-{
-    pthread_rwlockattr_t attributes;
-
-    (void)pthread_rwlockattr_init(&attributes); /* else a crowd would keep a switch out for ever */
-    (void)pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-    (void)pthread_rwlock_init(runs, &attributes);
-    (void)pthread_rwlockattr_destroy(&attributes);
-}
-
-static struct lane *lane_new(const char *sale_id, const struct guard *guard, size_t batch)
-{
-    struct lane *lane = calloc(1, sizeof *lane);
-
-    if (!lane) return NULL;
-    (void)snprintf(lane->sale_id, sizeof lane->sale_id, "%s", sale_id);
-    (void)pthread_mutex_init(&lane->mutex, NULL);
-    init_runs(&lane->runs);
-    lane->guard = guard;
-    lane->list = calloc(batch, sizeof(struct purchase *));
-    if (lane->list) return lane;
-    lane_free(lane);
-    return NULL;
-}
-
-/* The lane of a sale that exists, made now unless another thread was faster. NULL: no memory. */
-static struct lane *add_lane(struct group_commit *self, const char *sale_id,
-                             const struct guard *guard)
-{
-    _Atomic(struct lane *) *bucket = bucket_of(self, sale_id);
-
-    (void)pthread_mutex_lock(&self->map_mutex);
-    struct lane *lane = find_lane(self, sale_id);
-    if (!lane) {
-        lane = lane_new(sale_id, guard, self->options.batch);
-        if (lane) {
-            /* What a flawed guard leaves in Redis is no order book to rely on. */
-            if (!guard->flaw) lane->sold_out = sold_out_watch(self->sold_out, sale_id);
-            lane->next = atomic_load(bucket);
-            atomic_store_explicit(bucket, lane, memory_order_release);
-        }
-    }
-    (void)pthread_mutex_unlock(&self->map_mutex);
-    return lane;
-}
-
-static bool may_run(const struct group_commit *self, const struct guard *guard)
-{
-    if (!guard || (guard->flaw && !self->options.lab)) return false;
-    return !guard->needs_redlock || self->options.redlock != NULL;
-}
-
-/* The lane of a sale; NULL with the outcome that says why not. */
-static struct lane *open_lane(struct group_commit *self, const char *sale_id, outcome *out_outcome)
-{
-    struct sale sale;
-    struct lane *lane = find_lane(self, sale_id);
-
-    if (lane) return lane;
-    switch (store_load_sale(self->options.store, sale_id, &sale, NULL)) {
-    case STORE_OK:
-        break;
-    case STORE_NOT_FOUND:
-        *out_outcome = OUTCOME_NO_SALE;
-        return NULL;
-    case STORE_EXISTS:
-    case STORE_UNAVAILABLE:
-    case STORE_UNKNOWN: /* a read: nothing was executed */
-    case STORE_FAILED:
-        *out_outcome = OUTCOME_STORE_UNAVAILABLE;
-        return NULL;
-    }
-    if (!may_run(self, guards_find(sale.guard))) {
-        *out_outcome = OUTCOME_NO_GUARD;
-        return NULL;
-    }
-    lane = add_lane(self, sale.id, guards_find(sale.guard));
-    if (!lane) *out_outcome = OUTCOME_STORE_UNAVAILABLE; /* no memory */
-    return lane;
 }
 
 /* ---- running a guard ------------------------------------------------------------------------------ */
@@ -250,13 +128,42 @@ static void set_all(const struct run *run, outcome same)
         run->list[i]->outcome = same;
 }
 
-static bool is_any_created(const struct guard_result *result, const struct run *run)
+static void note_failure(struct group_commit *self, const struct run *run, guard_status status)
+{
+    set_all(run, outcome_of(status));
+    if (status == GUARD_UNAVAILABLE) book_hurry(self->options.book); /* perhaps UNCHECKED */
+}
+
+static bool is_any(const struct run *run, outcome which)
 {
     size_t i = 0;
 
-    while (i < run->count && run->list[i]->outcome != OUTCOME_CREATED)
+    while (i < run->count && run->list[i]->outcome != which)
         i++;
-    return result->status == GUARD_DONE && i < run->count;
+    return i < run->count;
+}
+
+/* Whoever asks next looks at it again. That a segment is gone, or what was in one piece, does not say that the sale is. */
+static void note_gone(struct group_commit *self, struct lane *lane, const struct run *run)
+{
+    struct sale sale;
+
+    if (lane->whole->segments == lane->segments) lane->whole->is_gone = true;
+    if (lane->whole != lane ||
+        (store_load_sale(self->options.store, lane->base.id, &sale, NULL) == STORE_OK &&
+         sale.segments.count > 0))
+        set_all(run, OUTCOME_LOCK_TIMEOUT);
+}
+
+/* Nothing is left for somebody, though a hold is over. */
+static bool is_any_due(const struct run *run)
+{
+    size_t i = 0;
+
+    while (i < run->count &&
+           (run->list[i]->outcome != OUTCOME_SOLD_OUT || run->list[i]->retry_ms != 1))
+        i++;
+    return i < run->count;
 }
 
 static void pause_sell(const struct guard_ctx *ctx)
@@ -267,7 +174,7 @@ static void pause_sell(const struct guard_ctx *ctx)
 /* Serve purchases by the lane's guard: every one has its outcome afterwards. */
 static void run_guard_locked(struct group_commit *self, struct lane *lane, const struct run *run)
 {
-    const struct guard *guard = lane->guard;
+    const struct guard *guard = lane->whole->guard;
     struct guard_ctx ctx = {.guard = guard,
                             .client = self->options.client,
                             .purchase = self->purchase,
@@ -275,8 +182,8 @@ static void run_guard_locked(struct group_commit *self, struct lane *lane, const
                             .confirm = self->confirm,
                             .fenced = self->fenced,
                             .deployment = self->options.deployment,
-                            .redlock = self->options.redlock,
-                            .sale_id = lane->sale_id,
+                            .servers = self->options.servers,
+                            .sale_id = lane->base.id,
                             .instance = self->options.instance,
                             .process = self->process,
                             .attempt = atomic_fetch_add(&self->attempts, 1) + 1,
@@ -288,17 +195,18 @@ static void run_guard_locked(struct group_commit *self, struct lane *lane, const
     int64_t begin = clock_mono_ns();
     int node = order_node_number(self->node);
 
-    if (node < 0) {
-        set_all(run, OUTCOME_STORE_UNAVAILABLE);
-        return;
-    }
+    if (node < 0) set_all(run, OUTCOME_STORE_UNAVAILABLE);
+    if (node < 0) return;
     if (ctx.pause_ms > 0 && ctx.attempt % self->options.pause_every == 0) ctx.pause = pause_sell;
     for (size_t i = 0; i < run->count; i++)
         order_id_next(&self->ids, (unsigned)node, run->list[i]->order_id);
     struct guard_result result = guard->sell(&ctx, run->list, run->count);
-    if (result.status != GUARD_DONE) set_all(run, outcome_of(result.status));
-    if (is_any_created(&result, run)) sold_out_contradict(lane->sold_out);
+    if (result.status != GUARD_DONE) note_failure(self, run, result.status);
+    if (is_any(run, OUTCOME_NO_SALE)) note_gone(self, lane, run);
+    if (result.status == GUARD_DONE && is_any(run, OUTCOME_CREATED))
+        sold_out_contradict(lane->sold_out);
     if (result.is_sold_out) sold_out_note(lane->sold_out);
+    if (is_any_due(run)) expirer_look(self->options.expirer, lane->base.id);
     if (self->options.on_batch) {
         self->options.on_batch(guard->name, run->count, run->waited_ns, clock_mono_ns() - begin,
                                self->options.on_batch_arg);
@@ -310,16 +218,16 @@ static void run_guard(struct group_commit *self, struct lane *lane, struct run r
 {
     int64_t asked_ns = clock_mono_ns();
 
-    (void)pthread_rwlock_rdlock(&lane->runs);
+    (void)pthread_rwlock_rdlock(&lane->whole->runs);
     run.limit_ms -= (clock_mono_ns() - asked_ns) / NS_PER_MS; /* a switch was waiting for others */
     for (size_t i = 0; i < run.count; i++)
-        run.list[i]->guard = lane->guard->name;
+        run.list[i]->guard = lane->whole->guard->name;
     if (run.limit_ms > 0) {
         run_guard_locked(self, lane, &run);
     } else {
         set_all(&run, OUTCOME_LOCK_TIMEOUT);
     }
-    (void)pthread_rwlock_unlock(&lane->runs);
+    (void)pthread_rwlock_unlock(&lane->whole->runs);
 }
 
 /* ---- the queue's bound ------------------------------------------------------------------------------ */
@@ -357,7 +265,7 @@ static struct purchase *close_batch_locked(struct lane *lane, const struct batch
 }
 
 /* List those that were not served yet and have time left; the limit is what the first has left. */
-static size_t list_unserved(struct lane *lane, struct purchase *first, int64_t *out_limit_ms)
+static size_t list_unserved(struct purchase **list, struct purchase *first, int64_t *out_limit_ms)
 {
     int64_t now = clock_mono_ns();
     int64_t limit_ns = INT64_MAX;
@@ -369,10 +277,70 @@ static size_t list_unserved(struct lane *lane, struct purchase *first, int64_t *
         if (purchase->outcome != OUTCOME_LOCK_TIMEOUT) continue;
         if (left_ns < (int64_t)RUN_MIN_MS * NS_PER_MS) continue;
         if (left_ns < limit_ns) limit_ns = left_ns;
-        lane->list[count++] = purchase;
+        list[count++] = purchase;
     }
     *out_limit_ms = limit_ns / NS_PER_MS;
     return count;
+}
+
+/* Those who were refused are not served yet; whether there are any. */
+static bool reopen_refused(struct purchase *first)
+{
+    bool is_any_refused = false;
+
+    for (struct purchase *purchase = first; purchase; purchase = purchase->next) {
+        if (purchase->outcome != OUTCOME_SOLD_OUT) continue;
+        purchase->outcome = OUTCOME_LOCK_TIMEOUT;
+        is_any_refused = true;
+    }
+    return is_any_refused;
+}
+
+static struct segments_proof proof_of(const struct lane *lane)
+{
+    struct segments *segments = lane->segments;
+
+    return segments ? segments_proof(segments) : (struct segments_proof){0};
+}
+
+/* Fetch once, and sell to them again; false: that is all, for whatever reason. */
+static bool fetch_and_sell(struct group_commit *self, struct lane *lane, struct fetch *fetch,
+                           struct run run)
+{
+    int64_t begin_ns = clock_mono_ns();
+    fetch_state state = segments_fetch(fetch, run.count);
+
+    run.limit_ms -= (clock_mono_ns() - begin_ns) / NS_PER_MS;
+    if (state == FETCH_AWAY) return false;
+    run_guard(self, lane, run);
+    return !is_any(&run, OUTCOME_SOLD_OUT) || state != FETCH_NONE || !segments_is_certain(fetch);
+}
+
+/* Of a segment: those whom it has refused get what the others have, or it is certain that nothing is left. The proof
+   was read before they asked it. */
+static void serve_refused(struct group_commit *self, struct lane *lane, struct purchase **list,
+                          struct purchase *first, struct segments_proof proof)
+{
+    struct segments *segments = lane->segments;
+    bool is_any_left = segments && !segments_counts(segments, proof) && reopen_refused(first);
+    fetch_state state = FETCH_BUSY;
+    struct fetch fetch = {.turn = NULL};
+    struct run run = {.list = list};
+
+    while (is_any_left && state != FETCH_AWAY &&
+           (run.count = list_unserved(list, first, &run.limit_ms)) > 0) {
+        if (state == FETCH_BUSY) {
+            state = segments_begin_fetch(&fetch, segments, lane->number, run.limit_ms);
+            continue; /* some may have to go by now */
+        }
+        proof = segments_proof(segments); /* by whoever had the turn before */
+        bool has_proof = segments_counts(segments, proof);
+        if (has_proof) run_guard(self, lane, run);
+        is_any_left =
+            has_proof ? !segments_counts(segments, proof) : fetch_and_sell(self, lane, &fetch, run);
+        is_any_left = is_any_left && reopen_refused(first);
+    }
+    segments_end_fetch(&fetch);
 }
 
 /* Nobody is kept past the own deadline: when the oldest has to go, the others are tried again. */
@@ -380,23 +348,27 @@ static void serve(struct group_commit *self, struct lane *lane, struct purchase 
 {
     int64_t joined_ns = first->deadline_ns - self->options.deadline_ms * NS_PER_MS;
     int64_t limit_ms = 0;
-    int64_t begin_ns = 0;
+    int64_t begin_ns = clock_mono_ns();
     int64_t ran_ns = 0;
     size_t count = 0;
+    struct segments_proof proof = proof_of(lane);
 
     for (struct purchase *purchase = first; purchase; purchase = purchase->next) {
         purchase->outcome = OUTCOME_LOCK_TIMEOUT; /* until it is served */
-        purchase->guard = lane->guard->name;
+        purchase->guard = lane->whole->guard->name;
     }
-    count = list_unserved(lane, first, &limit_ms);
+    count = list_unserved(lane->list, first, &limit_ms);
     while (count > 0) {
         begin_ns = clock_mono_ns();
         run_guard(self, lane, (struct run){lane->list, count, limit_ms, begin_ns - joined_ns});
         ran_ns = clock_mono_ns() - begin_ns;
         note_run(lane, ran_ns);
         if (ran_ns < limit_ms * NS_PER_MS) break; /* it was not for time */
-        count = list_unserved(lane, first, &limit_ms);
+        count = list_unserved(lane->list, first, &limit_ms);
     }
+    if (!lane->segments) return;
+    serve_refused(self, lane, lane->list, first, proof);
+    note_run(lane, clock_mono_ns() - begin_ns);
 }
 
 static void finish(struct lane *lane, struct purchase *purchase)
@@ -405,10 +377,12 @@ static void finish(struct lane *lane, struct purchase *purchase)
     purchase->done(purchase, purchase->done_arg);
 }
 
-static void answer(struct lane *lane, struct purchase *first)
+/* While others run: this thread has no turn. */
+static void answer(struct group_commit *self, struct lane *lane, struct purchase *first)
 {
     struct purchase *next = NULL;
 
+    book_confirm(self->options.book, lane->base.id, first);
     for (struct purchase *purchase = first; purchase; purchase = next) {
         next = purchase->next; /* once done, it may be gone */
         finish(lane, purchase);
@@ -451,7 +425,7 @@ static void lead(struct group_commit *self, struct lane *lane, struct batch *bat
     while (atomic_load(&batch->turn) == TURN_WAIT)
         futex_wait(&batch->turn, TURN_WAIT);
     if (atomic_load(&batch->turn) == TURN_ANSWER) {
-        answer(lane, batch->to_answer);
+        answer(self, lane, batch->to_answer);
         return;
     }
     (void)pthread_mutex_lock(&lane->mutex);
@@ -463,7 +437,7 @@ static void lead(struct group_commit *self, struct lane *lane, struct batch *bat
         served = first;
         first = take_over(lane, until_ns, served);
     }
-    answer(lane, served);
+    answer(self, lane, served);
 }
 
 static void sell_in_batch(struct group_commit *self, struct lane *lane, struct purchase *purchase)
@@ -471,8 +445,6 @@ static void sell_in_batch(struct group_commit *self, struct lane *lane, struct p
     struct batch own = {0};
     struct batch *batch = NULL;
 
-    purchase->next = NULL;
-    purchase->deadline_ns = clock_mono_ns() + self->options.deadline_ms * NS_PER_MS;
     (void)pthread_mutex_lock(&lane->mutex);
     batch = lane->tail;
     if (!batch || batch->count >= self->options.batch) {
@@ -491,25 +463,37 @@ static void sell_in_batch(struct group_commit *self, struct lane *lane, struct p
 /* --batch 1: the textbook, where every purchase takes the lock itself. */
 static void sell_alone(struct group_commit *self, struct lane *lane, struct purchase *purchase)
 {
-    run_guard(self, lane, (struct run){&purchase, 1, self->options.deadline_ms, 0});
-    finish(lane, purchase);
+    struct purchase *one = purchase;
+    struct segments_proof proof = proof_of(lane);
+
+    run_guard(self, lane, (struct run){&one, 1, self->options.deadline_ms, 0});
+    serve_refused(self, lane, &one, purchase, proof);
+    answer(self, lane, purchase);
 }
 
 /* ---- public ------------------------------------------------------------------------------------------- */
 
 void group_commit_submit(struct group_commit *self, const char *sale_id, struct purchase *purchase)
 {
-    struct lane *lane = open_lane(self, sale_id, &purchase->outcome);
+    struct lane *lane = lanes_open(&self->lanes, sale_id, &purchase->outcome);
 
+    purchase->next = NULL;
+    if (lane) {
+        purchase->outcome = OUTCOME_STORE_UNAVAILABLE; /* no memory */
+        lane = lanes_open_home(&self->lanes, lane, purchase->buyer);
+    }
+    purchase->deadline_ns = clock_mono_ns() + self->options.deadline_ms * NS_PER_MS;
     if (!lane) {
         purchase->guard = "";
         purchase->done(purchase, purchase->done_arg);
     } else if (sold_out_answer(lane->sold_out, purchase)) {
-        purchase->guard = lane->guard->name;
+        book_confirm(self->options.book, sale_id, purchase);
+        purchase->guard = lane->whole->guard->name;
         purchase->done(purchase, purchase->done_arg);
-    } else if (atomic_fetch_add(&lane->depth, 1) >= room_in(self, lane)) {
+    } else if (atomic_fetch_add(&lane->depth, 1) >= room_in(self, lane) ||
+               book_holds_up(self->options.book, lane->base.id)) {
         purchase->outcome = OUTCOME_OVERLOADED;
-        purchase->guard = lane->guard->name;
+        purchase->guard = lane->whole->guard->name;
         finish(lane, purchase);
     } else if (self->options.batch == 1) {
         sell_alone(self, lane, purchase);
@@ -543,7 +527,7 @@ const char *group_commit_sell(struct group_commit *self, const char *sale_id,
 
 const struct guard *group_commit_guard(struct group_commit *self, const char *sale_id)
 {
-    const struct lane *lane = find_lane(self, sale_id);
+    const struct lane *lane = known_find(&self->lanes.all, sale_id);
 
     return lane ? lane->guard : NULL;
 }
@@ -551,12 +535,15 @@ const struct guard *group_commit_guard(struct group_commit *self, const char *sa
 bool group_commit_switch_guard(struct group_commit *self, const char *sale_id,
                                const struct guard *guard)
 {
-    struct lane *lane = add_lane(self, sale_id, guard);
+    struct lane *lane = lanes_add(&self->lanes, sale_id, guard, NULL);
 
     if (!lane) return false;
     (void)pthread_rwlock_wrlock(&lane->runs);
-    if (guard->flaw) lane->sold_out = NULL; /* for good: what it leaves is no order book */
+    (void)pthread_mutex_lock(&self->lanes.mutex); /* nobody notes its own guard meanwhile */
+    if (guard->flaw) lane->sold_out = NULL;       /* for good: what it leaves is no order book */
     lane->guard = guard;
+    lane->is_switched = true;
+    (void)pthread_mutex_unlock(&self->lanes.mutex);
     (void)pthread_rwlock_unlock(&lane->runs);
     return true;
 }
@@ -565,9 +552,9 @@ unsigned group_commit_depth(const struct group_commit *self)
 {
     unsigned depth = 0;
 
-    for (size_t i = 0; i < LANE_BUCKETS; i++) {
-        for (struct lane *lane = atomic_load(&self->lanes[i]); lane; lane = lane->next)
-            depth += atomic_load(&lane->depth);
+    KNOWN_EACH(lane, lane, &self->lanes.all)
+    {
+        depth += atomic_load(&lane->depth);
     }
     return depth;
 }
@@ -583,17 +570,17 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     if (self->options.pause_every < 1) self->options.pause_every = 1;
     if (self->options.queue_ms > self->options.deadline_ms) /* whoever is out of time is refused */
         self->options.queue_ms = self->options.deadline_ms;
-    (void)pthread_mutex_init(&self->map_mutex, NULL);
+    bool has_lanes = lanes_init(&self->lanes, &self->options);
     self->node = order_node_new(options->client, options->deployment);
-    self->purchase = lk_script_new(app_scripts_named("purchase"));
+    self->purchase = options->book ? APP_SCRIPTS_JOIN("fork_check", "purchase")
+                                   : lk_script_new(app_scripts_named("purchase"));
     self->resolve = lk_script_new(app_scripts_named("resolve"));
     self->confirm = lk_script_new(app_scripts_named("confirm"));
-    self->fenced = app_scripts_join("fence_check", "purchase");
+    self->fenced = options->book ? APP_SCRIPTS_JOIN("fork_check", "fence_check", "purchase")
+                                 : APP_SCRIPTS_JOIN("fence_check", "purchase");
     (void)snprintf(self->process, sizeof self->process, "%.60s.%llx.%x", options->instance,
                    (unsigned long long)clock_unix_ms(), (unsigned)getpid());
-    self->sold_out = sold_out_new(options->store, options->deployment);
-    if (self->node && self->purchase && self->resolve && self->confirm && self->fenced &&
-        self->sold_out)
+    if (self->node && self->purchase && self->resolve && self->confirm && self->fenced && has_lanes)
         return self;
     group_commit_free(self);
     return NULL;
@@ -603,19 +590,10 @@ void group_commit_free(struct group_commit *self)
 {
     if (!self) return;
     order_node_free(self->node);
-    for (size_t i = 0; i < LANE_BUCKETS; i++) {
-        struct lane *next = NULL;
-
-        for (struct lane *lane = atomic_load(&self->lanes[i]); lane; lane = next) {
-            next = lane->next;
-            lane_free(lane);
-        }
-    }
-    sold_out_free(self->sold_out);
+    lanes_free(&self->lanes);
     lk_script_free(self->fenced);
     lk_script_free(self->confirm);
     lk_script_free(self->resolve);
     lk_script_free(self->purchase);
-    (void)pthread_mutex_destroy(&self->map_mutex);
     free(self);
 }

@@ -5,19 +5,22 @@
 #ifndef SECKILL_GROUP_COMMIT_H
 #define SECKILL_GROUP_COMMIT_H
 
-#include "guards/base/redlock_servers.h"
+#include "guards/base/guard_servers.h"
 #include "sale/purchase.h"
 #include "store/store.h"
 
 struct group_commit; /* opaque */
 struct guard;
+struct book;
 
 struct group_commit_options {
     lk_client *client;                   /* borrowed */
     struct store *store;                 /* borrowed */
     const char *instance;                /* borrowed */
     const struct deployment *deployment; /* borrowed; NULL: one server, no replicas waited for */
-    struct redlock_servers *redlock;     /* borrowed; NULL: the guard of that name cannot run */
+    struct guard_servers *servers;       /* borrowed; NULL: guards that need some cannot run */
+    struct expirer *expirer;             /* borrowed; NULL: nobody ends what is not paid in time */
+    struct book *book;                   /* borrowed; NULL: none is kept, and holds sales up */
     unsigned batch;     /* purchases per batch; 1: every purchase takes the lock itself */
     unsigned queue_max; /* purchases waiting or running per sale; more are OVERLOADED */
     int64_t queue_ms;   /* one that would wait longer for its turn is too; 0: however long */
@@ -44,7 +47,8 @@ void group_commit_free(struct group_commit *self);
  * Shape    sale_id, purchase->buyer and purchase->key are valid (sale.h).
  * Owns     the purchase and what it borrows must live until done() is called.
  * Units    done() comes within deadline_ms and what the last round trip may take (the client's
- *          command_ms), and 300 ms more when its answer was lost and has to be settled.
+ *          command_ms), and 300 ms more when its answer was lost and has to be settled. Of a sale in
+ *          segments it is the last look at all of them, one round trip each.
  * Threads  any number at once. done() must not block.
  */
 void group_commit_submit(struct group_commit *self, const char *sale_id, struct purchase *purchase);
@@ -57,7 +61,7 @@ const char *group_commit_sell(struct group_commit *self, const char *sale_id,
  * Sell a sale by another guard from now on, here and until this process ends; Redis is not told.
  * Nobody else's purchases are affected: another instance sells it by its own guard.
  *
- * Shape    the sale exists; the guard may run here (--lab, --redlock).
+ * Shape    the sale exists; the guard may run here (--lab, its servers).
  * Returns  false: out of memory. With true, no run of the guard before is under way any more.
  * Units    waits for what runs: as long as a sell may take.
  * Threads  any, also while purchases are under way: those that wait are sold by the new guard.

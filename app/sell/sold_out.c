@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/worker.h"
 #include "sale/order_book.h"
 #include "store/store_ledger.h"
 
@@ -48,12 +49,8 @@ struct sold_out_sale {
 struct sold_out {
     struct store *store;                 /* borrowed */
     const struct deployment *deployment; /* borrowed; may be NULL */
-    pthread_t thread;
-    pthread_mutex_t mutex; /* guards all below */
-    pthread_cond_t changed;
-    struct sold_out_sale *sales; /* grows at its head only */
-    bool is_needed;              /* some sale has been noted since the thread last slept */
-    bool is_stopping;
+    struct worker worker;                /* its mutex guards what follows */
+    struct sold_out_sale *sales;         /* grows at its head only */
 };
 
 /* ---- asking -------------------------------------------------------------------------------------- */
@@ -107,10 +104,7 @@ void sold_out_note(struct sold_out_sale *sale)
 
     if (!sale) return;
     if (atomic_exchange(&sale->asked_ms, now_ms) + LOOK_EVERY_MS > now_ms) return;
-    (void)pthread_mutex_lock(&sale->owner->mutex);
-    sale->owner->is_needed = true;
-    (void)pthread_cond_signal(&sale->owner->changed);
-    (void)pthread_mutex_unlock(&sale->owner->mutex);
+    worker_wake(&sale->owner->worker);
 }
 
 /* ---- the thread ---------------------------------------------------------------------------------- */
@@ -233,24 +227,14 @@ static bool look_at_all(struct sold_out_sale *first)
     return is_any;
 }
 
-static void *look_after(void *arg)
+static int64_t look_after(void *arg)
 {
     struct sold_out *self = arg;
 
-    (void)pthread_mutex_lock(&self->mutex);
-    while (!self->is_stopping) {
-        struct sold_out_sale *first = self->sales;
-
-        (void)pthread_mutex_unlock(&self->mutex);
-        bool goes_on = look_at_all(first);
-        if (goes_on) clock_pause_ms(LOOK_EVERY_MS);
-        (void)pthread_mutex_lock(&self->mutex);
-        while (!goes_on && !self->is_needed && !self->is_stopping)
-            (void)pthread_cond_wait(&self->changed, &self->mutex);
-        self->is_needed = false;
-    }
-    (void)pthread_mutex_unlock(&self->mutex);
-    return NULL;
+    (void)pthread_mutex_lock(&self->worker.mutex);
+    struct sold_out_sale *first = self->sales;
+    (void)pthread_mutex_unlock(&self->worker.mutex);
+    return look_at_all(first) ? clock_mono_ms() + LOOK_EVERY_MS : INT64_MAX;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -262,11 +246,7 @@ struct sold_out *sold_out_new(struct store *store, const struct deployment *depl
     if (!self) return NULL;
     self->store = store;
     self->deployment = deployment;
-    (void)pthread_mutex_init(&self->mutex, NULL);
-    (void)pthread_cond_init(&self->changed, NULL);
-    if (pthread_create(&self->thread, NULL, look_after, self) == 0) return self;
-    (void)pthread_cond_destroy(&self->changed);
-    (void)pthread_mutex_destroy(&self->mutex);
+    if (worker_start(&self->worker, look_after, self)) return self;
     free(self);
     return NULL;
 }
@@ -280,21 +260,17 @@ struct sold_out_sale *sold_out_watch(struct sold_out *self, const char *sale_id)
     sale->owner = self;
     atomic_init(&sale->asked_ms, INT64_MIN / 2);
     (void)pthread_rwlock_init(&sale->lock, NULL);
-    (void)pthread_mutex_lock(&self->mutex);
+    (void)pthread_mutex_lock(&self->worker.mutex);
     sale->next = self->sales;
     self->sales = sale;
-    (void)pthread_mutex_unlock(&self->mutex);
+    (void)pthread_mutex_unlock(&self->worker.mutex);
     return sale;
 }
 
 void sold_out_free(struct sold_out *self)
 {
     if (!self) return;
-    (void)pthread_mutex_lock(&self->mutex);
-    self->is_stopping = true;
-    (void)pthread_cond_signal(&self->changed);
-    (void)pthread_mutex_unlock(&self->mutex);
-    (void)pthread_join(self->thread, NULL);
+    worker_stop(&self->worker);
     while (self->sales) {
         struct sold_out_sale *next = self->sales->next;
 
@@ -303,7 +279,5 @@ void sold_out_free(struct sold_out *self)
         free(self->sales);
         self->sales = next;
     }
-    (void)pthread_cond_destroy(&self->changed);
-    (void)pthread_mutex_destroy(&self->mutex);
     free(self);
 }

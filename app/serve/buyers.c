@@ -30,7 +30,10 @@ void buyers_time(struct service *service, struct http_request *request, const ch
 void buyers_list_sales(struct service *service, struct http_request *request, const char *id)
 {
     (void)id;
-    sale_list_send(service->sales[JSON_FOR_BUYERS], request);
+    if (service->classroom)
+        class_routes_list_sales(service, request);
+    else
+        sale_list_send(service->sales[JSON_FOR_BUYERS], request);
 }
 
 void buyers_show_sale(struct service *service, struct http_request *request, const char *id)
@@ -44,8 +47,8 @@ void buyers_show_sale(struct service *service, struct http_request *request, con
  *
  * Returns  false when it was answered (401, 429).
  */
-static bool let_buyer_in(struct service *service, struct http_request *request,
-                         char out[BUYER_ID_MAX + 1])
+bool buyers_let_in(struct service *service, struct http_request *request,
+                   char out[BUYER_ID_MAX + 1])
 {
     struct rate_verdict verdict = {.is_over = false};
 
@@ -112,9 +115,12 @@ void buyers_buy(struct service *service, struct http_request *request, const cha
     char key[IDEMPOTENCY_KEY_MAX + 1];
 
     request->began_ns = clock_mono_ns();
-    if (!let_buyer_in(service, request, buyer)) return;
+    if (!buyers_let_in(service, request, buyer)) return;
     if (!http_read_idempotency_key(request, key)) return;
     if (has_body(request) && !handlers_read_body(request, json_read_purchase, NULL)) return;
+    if (!waiting_answers_may_buy(service, request,
+                                 &(struct waiting_asker){id, buyer, request->waiting_ticket}))
+        return;
     if (http_can_detach(request)) {
         memcpy(connection->buyer, buyer, sizeof buyer);
         memcpy(connection->key, key, sizeof key);
@@ -124,19 +130,68 @@ void buyers_buy(struct service *service, struct http_request *request, const cha
     }
 }
 
+void buyers_take_place(struct service *service, struct http_request *request, const char *id)
+{
+    char buyer[BUYER_ID_MAX + 1];
+    char ticket[TICKET_SIZE];
+    struct waiting_view view;
+    struct lk_error err = {0};
+
+    if (!buyers_let_in(service, request, buyer)) return;
+    if (!handlers_read_body(request, json_read_nothing, NULL)) return;
+    store_status status = waiting_rooms_join(
+        service->waiting, &(struct waiting_asker){id, buyer, request->waiting_ticket}, ticket,
+        &view, &err);
+    if (status == STORE_NOT_FOUND) {
+        (void)http_refuse(request, PROBLEM_NOT_FOUND, NULL,
+                          "No such sale, it has no waiting room, or it is over.");
+        return;
+    }
+    if (handlers_has_failed(request, status, &err)) return;
+    metrics_count(service->metrics, METRICS_WAITING_JOINED);
+    waiting_answers_send(request, id, ticket, &view);
+}
+
+void buyers_show_place(struct service *service, struct http_request *request, const char *id)
+{
+    char buyer[BUYER_ID_MAX + 1];
+    struct waiting_view view;
+    struct lk_error err = {0};
+
+    if (!buyers_let_in(service, request, buyer)) return;
+    store_status status = waiting_rooms_look(
+        service->waiting, &(struct waiting_asker){id, buyer, request->waiting_ticket}, &view, &err);
+    if (!handlers_has_failed(request, status, &err)) waiting_answers_send(request, id, NULL, &view);
+}
+
 void buyers_show_order(struct service *service, struct http_request *request, const char *id)
 {
     char buyer[BUYER_ID_MAX + 1];
     char buffer[512];
     struct text body = TEXT_OVER(buffer);
-    struct order order = {0};
+    struct order_standing standing = {.pay_by_ms = 0};
     struct lk_error err = {0};
     store_status status = STORE_OK;
 
-    if (!let_buyer_in(service, request, buyer)) return;
-    status = store_find_order(service->store, id, buyer, &order, &err);
+    if (!buyers_let_in(service, request, buyer)) return;
+    status = store_order_standing(service->store, id, buyer, &standing, &err);
+    status = handlers_doubt(service, id, status);
+    const struct order_refund *refund = &standing.refund;
+    bool is_owed = refund->state[0] != '\0';
+    if (status == STORE_OK &&
+        (!handlers_is_booked(service, id, &standing.order) ||
+         (is_owed && !book_has(service->book, id,
+                               (struct book_fact){"0", refund->state, refund->payment, false}))))
+        status = STORE_UNKNOWN;
     if (handlers_has_failed(request, status, &err)) return;
-    http_add_order(&body, &(struct order_view){
-                              .id = order.id, .sale_id = id, .buyer = buyer, .state = order.state});
+    http_add_order(&body, &(struct order_view){.id = standing.order.id,
+                                               .sale_id = id,
+                                               .buyer = buyer,
+                                               .state = standing.order.state,
+                                               .pay_by_ms = standing.pay_by_ms,
+                                               .now_ms = standing.now_ms,
+                                               .refund = is_owed ? refund->state : NULL,
+                                               .refund_amount = refund->amount,
+                                               .refund_currency = refund->currency});
     http_send_json(request, 200, &body);
 }

@@ -27,9 +27,8 @@ static const struct {
     {"unauthenticated", "The server does not know who is asking.",
      "Send a valid token in the Authorization header."},
     {"forbidden", "The server knows who is asking, or what is asked for, and does not allow it.",
-     "Use the operator's token; flawed guards need a server started with --lab, the guard redlock "
-     "one "
-     "started with --redlock."},
+     "Use the operator's token; flawed guards need a server started with --lab, some "
+     "guards one that was given the servers they need (--redlock, --postgres, --zookeeper)."},
     {"not-found", "There is no such path, no such sale, or no order of this buyer in it.",
      "Check the address."},
     {"method-not-allowed", "This path exists, and is asked with other methods.",
@@ -52,6 +51,12 @@ static const struct {
      "Look your order up before you ask again; tell the operator."},
     {"version-not-supported", "The request line names another version of HTTP.",
      "Speak HTTP/1.1; the connection ends with this answer."},
+    {"bad-schedule",
+     "A schedule has a choice that is none, or is not enabled there: at says where, choices are "
+     "those "
+     "that are.",
+     "Send the schedule up to there, or with one of the choices. Nothing is kept between two "
+     "plays."},
     {"lab-failed", "The scenario was interrupted, or an actor was not where it should be.",
      "Ask again; tell us if it happens twice. The lab was set up anew."},
     {"lab-busy", "The lab plays one scenario at a time, and plays one now.",
@@ -74,7 +79,37 @@ static const struct {
      "you cannot get two."},
     {"already-ordered", "You have an order in this sale already; a buyer gets one.",
      "It is at the address in \"order\"."},
-    {"sold-out", "No unit is left.", "Asking again helps only after a restock."},
+    {"sold-out", "No unit is left.",
+     "Asking again helps only after a restock; or after the seconds in Retry-After, if it is "
+     "there: "
+     "some are held and not paid yet."},
+    {"order-cancelled", "You let your order go, and its unit may be another's by now.",
+     "This sale has no second order for you."},
+    {"order-expired", "Your order was not paid in time, and its unit may be another's by now.",
+     "This sale has no second order for you. Should you have paid after all, the money is owed "
+     "back."},
+    {"precondition-failed",
+     "Your order is another one than the request names (If-Match): nothing was cancelled.",
+     "Look your order up, and name that one if it is meant."},
+    {"order-paid", "The order is paid: it can be neither paid again nor cancelled.",
+     "Look it up: it is yours."},
+    {"too-late-to-pay", "A payment that began now would end after your order does.",
+     "There is nothing to do; until then you may cancel it."},
+    {"payment-unavailable", "This instance was not told how orders are paid.",
+     "Ask another instance; operators: --payment-key and --pay-url."},
+    {"webhook-signature", "The event's signature is by no key that is known here.",
+     "Sign \"t.BODY\" with HMAC-SHA-256 and one of the keys of --payment-key, over the bytes as "
+     "sent."},
+    {"webhook-stale", "The event was signed more than 300 s ago, or ahead of this server's clock.",
+     "Sign it again when it is sent again; look at the clocks."},
+    {"ticket-required",
+     "More people come than can be served at once: this sale has a waiting room, and the request "
+     "brought no ticket of this buyer for it. Nothing was executed.",
+     "POST to the sale's waiting-room gives a ticket; send it in the header Waiting-Ticket."},
+    {"not-your-turn",
+     "Others are before you in the waiting room of this sale. Nothing was executed.",
+     "Ask again after the seconds in Retry-After; your place is kept, and the waiting-room of the "
+     "sale says how far it is."},
     {"sale-not-started", "The sale has not begun.",
      "Ask again after the seconds in Retry-After; \"retryAfterMs\" is more precise."},
     {"sale-ended", "The sale is over, for good.", "There is nothing to do."},

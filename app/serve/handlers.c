@@ -51,11 +51,27 @@ void handlers_send_store_failure(struct http_request *request, store_status stat
                       is_unsynced ? &unsynced : &answers[status].detail);
 }
 
+store_status handlers_doubt(struct service *service, const char *id, store_status status)
+{
+    struct sale sale;
+
+    if (status == STORE_NOT_FOUND && book_keeps(service->book, id) &&
+        store_load_sale(service->store, id, &sale, NULL) == STORE_NOT_FOUND)
+        status = STORE_UNAVAILABLE;
+    if (status == STORE_UNAVAILABLE) book_hurry(service->book);
+    return status;
+}
+
 bool handlers_has_failed(struct http_request *request, store_status status,
                          const struct lk_error *err)
 {
     if (status != STORE_OK) handlers_send_store_failure(request, status, err);
     return status != STORE_OK;
+}
+
+bool handlers_is_booked(struct service *service, const char *id, const struct order *order)
+{
+    return book_has(service->book, id, (struct book_fact){order->id, order->state, "", false});
 }
 
 void handlers_send_made(struct http_request *request, const struct http_answer *answer, char *body)
@@ -107,11 +123,18 @@ void handlers_send_over_rate(struct http_request *request, const struct rate_ver
                       &(struct http_detail){.detail = detail, .headers = buffer});
 }
 
-void handlers_note_guard(struct service *service, struct sale *sale)
+void handlers_note_here(struct service *service, struct sale *sale)
 {
     const struct guard *here = group_commit_guard(service->commit, sale->id);
+    struct waiting_view view;
 
     sale->guard_here = here && strcmp(here->name, sale->guard) != 0 ? here->name : NULL;
+    if (sale->waiting.admit == 0 ||
+        waiting_rooms_look(service->waiting, &(struct waiting_asker){sale->id, "", NULL}, &view,
+                           NULL) != STORE_OK)
+        return;
+    sale->waiting.admitted = view.admitted < view.given ? view.admitted : view.given;
+    sale->waiting.waiting = view.given - sale->waiting.admitted;
 }
 
 void handlers_send_sale(struct service *service, struct http_request *request, const char *id,
@@ -123,9 +146,58 @@ void handlers_send_sale(struct service *service, struct http_request *request, c
     store_status status = store_load_sale(service->store, id, &sale, &err);
 
     if (handlers_has_failed(request, status, &err)) return;
-    handlers_note_guard(service, &sale);
+    handlers_note_here(service, &sale);
     if (taken && sale.sellable_ms == 0) sale.sellable_ms = taken->sellable_ms;
     if (taken && taken->step == SALE_STEP_REPEATED)
         answer.headers = "Idempotency-Replayed: true\r\n";
     handlers_send_made(request, &answer, json_of_sale(&sale, view));
+}
+
+/* ---- lists ------------------------------------------------------------------------------------- */
+
+void handlers_listing_open(struct handlers_listing *listing, struct http_request *request)
+{
+    listing->request = request;
+    listing->has_begun = false;
+    listing->page = TEXT_OVER(listing->buffer);
+}
+
+static void begin_listing(struct handlers_listing *listing)
+{
+    if (listing->has_begun) return;
+    listing->has_begun = true;
+    http_stream_begin(&listing->stream, listing->request, "application/x-ndjson");
+}
+
+static bool flush_page(struct handlers_listing *listing)
+{
+    bool sent = http_stream_add(&listing->stream, listing->page.data, listing->page.len);
+
+    listing->page.len = 0;
+    return sent;
+}
+
+struct text *handlers_listing_line(struct handlers_listing *listing)
+{
+    struct text *page = &listing->page;
+
+    begin_listing(listing);
+    if (page->size - page->len < HANDLERS_LINE_MAX && !flush_page(listing)) return NULL;
+    return page;
+}
+
+void handlers_listing_close(struct handlers_listing *listing, const char *id, store_status status,
+                            const struct lk_error *err)
+{
+    if (status != STORE_OK && !listing->has_begun) {
+        handlers_send_store_failure(listing->request, status, err);
+        return;
+    }
+    begin_listing(listing);
+    if (flush_page(listing) && status == STORE_OK) {
+        http_stream_end(&listing->stream);
+        return;
+    }
+    log_line(LOG_WARN, "sale %s: a list was broken off", id);
+    http_stream_break(&listing->stream);
 }

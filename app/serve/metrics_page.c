@@ -54,7 +54,12 @@ static void read_stock(struct metrics_page *self)
         *row = (struct metrics_stock){.initial = sales[i].initial + sales[i].restocked,
                                       .left = sales[i].left + sales[i].cooling,
                                       .orders = sales[i].orders,
-                                      .cooling = sales[i].cooling};
+                                      .cooling = sales[i].cooling,
+                                      .paid = sales[i].payment.paid};
+        if (sales[i].payment.window_ms > 0) row->held = sales[i].orders - row->paid;
+        struct book_lag lag = book_lag_of(self->service->book, sales[i].id);
+        row->book_entries = lag.entries;
+        row->book_s = (lag.ms + 999) / 1000;
         memcpy(row->sale_id, sales[i].id, sizeof row->sale_id);
         self->stock_count++;
         self->is_store_up = true;

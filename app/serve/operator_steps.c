@@ -1,5 +1,5 @@
 /*
- * What operators do to a sale that is there: end, pause, resume, patch, restock; and the service's
+ * What operators do to a sale that is there: end, pause, resume, patch, restock, remove; and the service's
  * report about it. Every step is logged once, also one that was refused. Runs on civetweb's threads.
  */
 #include <stdio.h>
@@ -29,6 +29,13 @@ static const struct refusal_row refusals[SALE_STEP_COUNT] = {
     [SALE_STEP_TOO_MANY] = {PROBLEM_CONFLICT,
                             {.detail = "More than 100000000 units would be left.",
                              .field = "units"}},
+    [SALE_STEP_NOT_OVER] = {PROBLEM_CONFLICT, {.detail = "The sale is not over."}},
+    [SALE_STEP_IS_HELD] = {PROBLEM_CONFLICT, {.detail = "Some orders are held still."}},
+    [SALE_STEP_OWES] = {PROBLEM_CONFLICT, {.detail = "Money is owed back still."}},
+    [SALE_STEP_NOT_BOOKED] = {PROBLEM_CONFLICT,
+                              {.detail = "The book has not got all of it yet. Ask again."}},
+    [SALE_STEP_NO_WAITING] = {PROBLEM_CONFLICT,
+                              {.detail = "The sale has no waiting room.", .field = "waitingRoom"}},
 };
 
 /* What became of one step on one sale. */
@@ -182,6 +189,53 @@ void operator_steps_restock(struct service *service, struct http_request *reques
     end.status = store_restock_sale(
         service->store, id, &(struct sale_restock){end.asked.units, key}, &end.taken, &end.err);
     end_step(service, request, &end);
+}
+
+/* With a book it is kept there first, under another name: from then on nobody makes it again. */
+static void remove_sale(struct service *service, struct step_end *end)
+{
+    const char *id = end->asked.sale;
+
+    end->status = store_begin_removal(service->store, id, &end->taken, &end->err);
+    if (end->status != STORE_OK || end->taken.step != SALE_STEP_DONE) return;
+    if (book_remove(service->book, id))
+        end->status = store_end_removal(service->store, id, &end->taken, &end->err);
+    else
+        end->taken.step = SALE_STEP_NOT_BOOKED;
+}
+
+/* Of a sale in segments that is not whole: somebody died amid this, or a server has lost some. */
+static store_status remove_rest(struct service *service, struct step_end *end)
+{
+    const char *id = end->asked.sale;
+    store_status status = store_begin_removal(service->store, id, &end->taken, NULL);
+
+    if (status == STORE_OK && end->taken.step != SALE_STEP_DONE) return status;
+    if (status == STORE_OK || status == STORE_NOT_FOUND)
+        (void)store_clear_segments(service->store, id, &end->taken, NULL);
+    return STORE_NOT_FOUND;
+}
+
+void operator_steps_remove(struct service *service, struct http_request *request, const char *id)
+{
+    struct step_end end = {.asked = {.sale = id, .what = "remove"}};
+    struct sale sale = {0};
+
+    if (!handlers_read_body(request, json_read_nothing, NULL) ||
+        !operator_steps_begin(service, request, &end.asked))
+        return;
+    end.status = store_load_sale(service->store, id, &sale, &end.err);
+    if (end.status == STORE_OK)
+        remove_sale(service, &end);
+    else if (end.status == STORE_NOT_FOUND)
+        end.status = remove_rest(service, &end);
+    if (end.status == STORE_OK && end.taken.step == SALE_STEP_DONE) {
+        note_step(service, &end);
+        handlers_send_made(request, &(struct http_answer){.status = 200},
+                           json_of_sale(&sale, JSON_FOR_OPERATORS));
+    } else {
+        end_step(service, request, &end);
+    }
 }
 
 void operator_steps_audit(struct service *service, struct http_request *request, const char *id)

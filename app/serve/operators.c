@@ -7,16 +7,38 @@
 #include "guards/guards.h"
 #include "handlers.h"
 
-static bool guard_is_allowed(const struct service *service, struct http_request *request,
-                             const char *name)
+bool operators_allow_guard(const struct service *service, struct http_request *request,
+                           const char *name)
 {
-    const struct guard *guard = guards_find(name);
-    bool lacks_servers = guard && guard->needs_redlock && !service->config->redlock;
+    const struct guard *guard = guards_find(name[0] ? name : service->config->guard);
+    bool lacks_servers = guard && guard->needs && !service->config->servers[guard->needs];
 
     if (guard && !lacks_servers && (!guard->flaw || service->config->lab)) return true;
     return http_refuse(request, PROBLEM_FORBIDDEN, "guard",
-                       lacks_servers ? "This guard runs only with the servers of --redlock."
+                       lacks_servers ? guard_servers_refusal(guard->needs)
                                      : "A flawed guard runs only with --lab.");
+}
+
+static bool holds_orders(const struct guard *guard)
+{
+    return !guard->flaw && !guard->is_final;
+}
+
+/* Units that move between servers must not be forgotten by one of them, nor told of twice. Else it was answered. */
+static bool allow_segments(struct service *service, struct http_request *request,
+                           const struct sale *sale)
+{
+    const char *why = NULL;
+
+    if (sale->segments.count == 0) return true;
+    if (!holds_orders(guards_find(sale->guard)))
+        why = "This guard keeps no orders that a segment could have.";
+    else if (service->book)
+        why = "The book keeps sales in one piece alone.";
+    else if (!deployment_may_cut(service->deployment))
+        why = "Units that move between servers need replicas that have them: start the service "
+              "with --sync-replicas 1.";
+    return !why || http_refuse(request, PROBLEM_INVALID_REQUEST, "segments", why);
 }
 
 static void send_created(struct service *service, struct http_request *request, const char *id)
@@ -36,24 +58,35 @@ static void send_created(struct service *service, struct http_request *request, 
                        json_of_sale(&sale, JSON_FOR_OPERATORS));
 }
 
+bool operators_put_up(struct service *service, struct http_request *request, struct sale *sale)
+{
+    struct lk_error err = {0};
+    struct operator_step step = {.sale = sale->id, .what = "create", .units = sale->initial};
+
+    if (!sale->guard[0]) (void)stpncpy(sale->guard, service->config->guard, SALE_GUARD_MAX);
+    if (sale->waiting.admit < 0) sale->waiting.admit = service->config->admit;
+    if (!operators_allow_guard(service, request, sale->guard)) return false;
+    if (sale->payment.window_ms > 0 && !holds_orders(guards_find(sale->guard)))
+        return http_refuse(request, PROBLEM_INVALID_REQUEST, "guard",
+                           "This guard's orders are final: it cannot sell what is paid for later.");
+    if (!allow_segments(service, request, sale) || !operator_steps_begin(service, request, &step))
+        return false;
+    store_status status = store_create_sale(service->store, sale, &err);
+    operator_steps_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
+    if (handlers_has_failed(request, status, &err)) return false;
+    log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s", sale->id,
+             (long long)sale->initial, sale->guard, step.client);
+    return true;
+}
+
 void operators_create_sale(struct service *service, struct http_request *request, const char *id)
 {
     struct sale sale = {0};
-    struct lk_error err = {0};
-    struct operator_step step = {.sale = sale.id, .what = "create"};
 
     (void)id;
-    if (!handlers_read_body(request, json_read_sale, &sale)) return;
-    if (!sale.guard[0]) (void)stpncpy(sale.guard, service->config->guard, SALE_GUARD_MAX);
-    if (!guard_is_allowed(service, request, sale.guard)) return;
-    step.units = sale.initial;
-    if (!operator_steps_begin(service, request, &step)) return;
-    store_status status = store_create_sale(service->store, &sale, &err);
-    operator_steps_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
-    if (handlers_has_failed(request, status, &err)) return;
-    log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s", sale.id,
-             (long long)sale.initial, sale.guard, step.client);
-    send_created(service, request, sale.id);
+    if (handlers_read_body(request, json_read_sale, &sale) &&
+        operators_put_up(service, request, &sale))
+        send_created(service, request, sale.id);
 }
 
 void operators_list_sales(struct service *service, struct http_request *request, const char *id)
@@ -67,38 +100,11 @@ void operators_show_sale(struct service *service, struct http_request *request, 
     handlers_send_sale(service, request, id, JSON_FOR_OPERATORS, NULL);
 }
 
-/* Orders on their way out; the answer begins with the first, so that 404 can still be said before. */
-struct order_listing {
-    struct http_request *request;
-    struct http_stream stream;
-    struct text page;
-    char buffer[4096];
-    bool has_begun;
-};
-
-static void begin_listing(struct order_listing *listing)
-{
-    if (listing->has_begun) return;
-    listing->has_begun = true;
-    http_stream_begin(&listing->stream, listing->request, "application/x-ndjson");
-}
-
-static bool flush_page(struct order_listing *listing)
-{
-    bool sent = http_stream_add(&listing->stream, listing->page.data, listing->page.len);
-
-    listing->page.len = 0;
-    return sent;
-}
-
 static bool list_order(const struct order *order, void *arg)
 {
-    enum { LINE_MAX_LEN = 512 };
-    struct order_listing *listing = arg;
-    struct text *page = &listing->page;
+    struct text *page = handlers_listing_line(arg);
 
-    begin_listing(listing);
-    if (page->size - page->len < LINE_MAX_LEN && !flush_page(listing)) return false;
+    if (!page) return false;
     TEXT_ADD(page, "{");
     text_add_member(page, "id", order->id);
     text_add_member(page, "buyer", order->buyer);
@@ -110,24 +116,14 @@ static bool list_order(const struct order *order, void *arg)
 
 void operators_list_orders(struct service *service, struct http_request *request, const char *id)
 {
-    struct order_listing listing = {.request = request};
+    struct handlers_listing listing;
     struct sale sale = {0};
     struct lk_error err = {0};
-    store_status status = STORE_OK;
 
-    listing.page = TEXT_OVER(listing.buffer);
-    status = store_load_sale(service->store, id, &sale, &err); /* no orders is not no sale */
+    handlers_listing_open(&listing, request);
+    store_status status =
+        store_load_sale(service->store, id, &sale, &err); /* no orders is not no sale */
     if (status == STORE_OK)
         status = store_scan_orders(service->store, id, list_order, &listing, &err);
-    if (status != STORE_OK && !listing.has_begun) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
-    begin_listing(&listing);
-    if (flush_page(&listing) && status == STORE_OK) {
-        http_stream_end(&listing.stream);
-        return;
-    }
-    log_line(LOG_WARN, "sale %s: the list of orders was broken off", id);
-    http_stream_break(&listing.stream);
+    handlers_listing_close(&listing, id, status, &err);
 }

@@ -3,45 +3,70 @@
  */
 #include "routes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "handlers.h"
+#include "lab/classroom.h"
 
 struct route {
     const char *method;
     const char *path; /* {id}: one segment, a sale's id; others: one, that the handler judges */
     enum route_port ports;
-    enum { FOR_ANYBODY, FOR_THE_OPERATOR, FOR_THE_LAB } who; /* FOR_THE_LAB: with --lab alone */
+    enum {
+        FOR_ANYBODY,
+        FOR_THE_OPERATOR, /* his token is wanted */
+        FOR_THE_LAB,      /* with --lab alone */
+        FOR_THE_CLASS,    /* with --class alone */
+        FOR_THE_TEACHER   /* likewise, and the operator's token is wanted */
+    } who;
     route_handler handler;
 };
 
 #define SALES       "/api/v1/sales"
 #define ADMIN_SALES "/api/v1/admin/sales"
 #define LAB         "/api/v1/lab"
+#define CLASS       "/api/v1/admin/class/seats"
 
 static const struct route routes[] = {
     {"GET", "/livez", PORT_BOTH, FOR_ANYBODY, status_livez},
     {"POST", SALES "/{id}/orders", PORT_BUYERS, FOR_ANYBODY, buyers_buy},
     {"GET", SALES "/{id}/orders/me", PORT_BUYERS, FOR_ANYBODY, buyers_show_order},
+    {"DELETE", SALES "/{id}/orders/me", PORT_BUYERS, FOR_ANYBODY, payments_cancel},
+    {"POST", SALES "/{id}/orders/me/payment", PORT_BUYERS, FOR_ANYBODY, payments_start},
+    {"POST", "/api/v1/payments/events", PORT_BUYERS, FOR_ANYBODY, payments_take_event},
     {"GET", SALES "/{id}", PORT_BUYERS, FOR_ANYBODY, buyers_show_sale},
     {"GET", SALES "/{id}/events", PORT_BUYERS, FOR_ANYBODY, streams_watch_sale},
+    {"POST", SALES "/{id}/waiting-room", PORT_BUYERS, FOR_ANYBODY, buyers_take_place},
+    {"GET", SALES "/{id}/waiting-room", PORT_BUYERS, FOR_ANYBODY, buyers_show_place},
     {"GET", SALES, PORT_BUYERS, FOR_ANYBODY, buyers_list_sales},
     {"GET", "/api/v1/time", PORT_BUYERS, FOR_ANYBODY, buyers_time},
     {"POST", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_create_sale},
     {"GET", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_sales},
     {"GET", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operators_show_sale},
     {"PATCH", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_patch},
+    {"DELETE", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_remove},
     {"POST", ADMIN_SALES "/{id}/pause", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_pause},
     {"POST", ADMIN_SALES "/{id}/resume", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_resume},
     {"POST", ADMIN_SALES "/{id}/restock", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_restock},
     {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_end},
     {"GET", ADMIN_SALES "/{id}/audit", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_audit},
     {"GET", ADMIN_SALES "/{id}/orders", PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_orders},
+    {"GET", ADMIN_SALES "/{id}/refunds", PORT_OPERATORS, FOR_THE_OPERATOR, payments_list_refunds},
+    {"POST", ADMIN_SALES "/{id}/refunds", PORT_OPERATORS, FOR_THE_OPERATOR, payments_note_refund},
     {"GET", LAB "/scenarios", PORT_BUYERS, FOR_THE_LAB, lab_routes_list_scenarios},
     {"POST", LAB "/scenarios/{name}/runs", PORT_BUYERS, FOR_THE_LAB, lab_routes_run_scenario},
+    {"POST", LAB "/plays", PORT_BUYERS, FOR_THE_LAB, lab_routes_play},
+    {"POST", LAB "/explorations", PORT_BUYERS, FOR_THE_LAB, lab_routes_explore},
     {"GET", LAB "/guards", PORT_BUYERS, FOR_THE_LAB, lab_routes_list_guards},
     {"GET", LAB "/guards/{name}/source", PORT_BUYERS, FOR_THE_LAB, lab_routes_show_guard_source},
+    {"GET", LAB "/ways", PORT_BUYERS, FOR_THE_LAB, lab_routes_show_ways},
     {"PUT", LAB "/sales/{id}/guard", PORT_BUYERS, FOR_THE_LAB, lab_routes_switch_guard},
+    {"POST", LAB "/class/seats", PORT_BUYERS, FOR_THE_CLASS, class_routes_sit_down},
+    {"GET", LAB "/class/seat", PORT_BUYERS, FOR_THE_CLASS, class_routes_show_seat},
+    {"POST", LAB "/class/seat/sale", PORT_BUYERS, FOR_THE_CLASS, class_routes_renew_sale},
+    {"GET", CLASS, PORT_OPERATORS, FOR_THE_TEACHER, class_routes_list_seats},
+    {"DELETE", CLASS "/{seat}", PORT_OPERATORS, FOR_THE_TEACHER, class_routes_free_seat},
     {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, status_readyz},
     {"GET", "/version", PORT_BOTH, FOR_ANYBODY, status_version},
     {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, metrics_page_show},
@@ -49,11 +74,26 @@ static const struct route routes[] = {
     {"GET", "/problems/{name}", PORT_BOTH, FOR_ANYBODY, documents_show_problem},
     {"GET", "/", PORT_BUYERS, FOR_ANYBODY, pages_show},
     {"GET", "/lab", PORT_BUYERS, FOR_THE_LAB, pages_show},
+    {"GET", "/lab/errata", PORT_BUYERS, FOR_THE_LAB, pages_show},
+    {"GET", "/ways", PORT_BUYERS, FOR_THE_LAB, pages_show},
+    {"GET", "/class", PORT_BUYERS, FOR_THE_CLASS, pages_show},
+    {"GET", "/classroom", PORT_OPERATORS, FOR_THE_CLASS, pages_show},
     {"GET", "/dashboard", PORT_OPERATORS, FOR_ANYBODY, pages_show},
     {"GET", "/assets/{folder}/{file}", PORT_BOTH, FOR_ANYBODY, pages_show},
 };
 
 enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };
+
+static bool needs_token(const struct route *route)
+{
+    return route->who == FOR_THE_OPERATOR || route->who == FOR_THE_TEACHER;
+}
+
+static bool is_there(const struct route *route, const struct service *service)
+{
+    if (route->who == FOR_THE_LAB) return service->config->lab;
+    return service->classroom || (route->who != FOR_THE_CLASS && route->who != FOR_THE_TEACHER);
+}
 
 bool routes_at(size_t index, struct route_text *out)
 {
@@ -62,7 +102,7 @@ bool routes_at(size_t index, struct route_text *out)
                                .path = routes[index].path,
                                .is_for_buyers = routes[index].ports & PORT_BUYERS,
                                .is_for_operators = routes[index].ports & PORT_OPERATORS,
-                               .needs_token = routes[index].who == FOR_THE_OPERATOR};
+                               .needs_token = needs_token(&routes[index])};
     return true;
 }
 
@@ -115,7 +155,10 @@ static bool let_address_in(struct service *service, struct http_request *request
     char group[CLIENT_TEXT_SIZE];
 
     http_find_client(request, &service->config->trusted_proxies, &client);
-    verdict = rate_take(service->address_rate, client_address_group(&client, group));
+    (void)client_address_group(&client, group);
+    if (request->seat) /* a class may share one address */
+        (void)snprintf(group, sizeof group, "seat %u", request->seat);
+    verdict = rate_take(service->address_rate, group);
     if (!verdict.is_over) return true;
     metrics_count(service->metrics, METRICS_ADDRESS_LIMITED);
     handlers_send_over_rate(request, &verdict,
@@ -126,13 +169,18 @@ static bool let_address_in(struct service *service, struct http_request *request
 static void run(const struct route *route, struct service *service, struct http_request *request,
                 const char *id)
 {
+    if (service->classroom && route->ports == PORT_BUYERS)
+        request->seat = classroom_find(service->classroom, request->cookie);
     if (service->address_rate && counts_for_address(route) && !let_address_in(service, request))
         return;
-    if (route->who == FOR_THE_OPERATOR && !identity_check_operator(service->identity, request))
-        return;
+    if (needs_token(route) && !identity_check_operator(service->identity, request)) return;
     if (!*id && strstr(route->path, "{id}")) {
         (void)http_refuse(request, PROBLEM_INVALID_REQUEST, "id",
                           "A sale's id is 1 to 40 of a-z 0-9 -.");
+        return;
+    }
+    if (*id && route->ports == PORT_BUYERS && !class_routes_may_see(service, request, id)) {
+        handlers_send_store_failure(request, STORE_NOT_FOUND, &(struct lk_error){0});
         return;
     }
     route->handler(service, request, id);
@@ -166,7 +214,7 @@ void routes_serve(struct service *service, enum route_port port, struct http_req
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         if (!(routes[i].ports & port) || !routes_path_fits(routes[i].path, request->path, id))
             continue;
-        if (routes[i].who == FOR_THE_LAB && !service->config->lab) continue;
+        if (!is_there(&routes[i], service)) continue;
         if (method_fits(&routes[i], request)) {
             request->route = (unsigned)i + 1;
             run(&routes[i], service, request, id);

@@ -67,7 +67,7 @@ static void *read_sales(void *arg)
                   : STORE_FAILED;
     for (size_t i = 0; self && i < group->count && self->status == STORE_OK; i++) {
         if (!sales[i].id[0]) continue; /* listed, never created */
-        handlers_note_guard(service, &sales[i]);
+        handlers_note_here(service, &sales[i]);
         self->json[i] = json_of_sale(&sales[i], group->list->view);
         if (!self->json[i]) self->status = STORE_FAILED;
     }

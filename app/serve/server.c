@@ -105,7 +105,7 @@ static int on_connection(const struct mg_connection *conn, void **conn_data)
 {
     struct listener *listener = mg_get_user_context_data(conn);
 
-    *conn_data = connection_new(); /* NULL: slower answers */
+    *conn_data = connection_new(); /* NULL: slower answers, and no payments */
     served.since_ms = clock_mono_ms();
     served.requests = 0;
     served.fd = -1;

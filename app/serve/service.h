@@ -6,19 +6,25 @@
 
 #include <stdatomic.h>
 
+#include "book/book.h"
 #include "gate/identity.h"
 #include "gate/rate.h"
+#include "gate/token.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
 #include "metrics/readiness.h"
 #include "metrics_page.h"
 #include "sale_list.h"
+#include "sell/expirer.h"
 #include "sell/group_commit.h"
+#include "sell/pay_batch.h"
 #include "start/config.h"
 #include "start/startup.h"
 #include "store/store.h"
+#include "waiting/waiting_room.h"
 
 struct lab_runner;
+struct classroom;
 
 /* What handlers work with; everything is borrowed and safe for any number of threads. */
 struct service {
@@ -32,6 +38,12 @@ struct service {
     lk_client *client;
     struct store *store;
     struct group_commit *commit;
+    struct expirer *expirer;
+    struct pay_batch *payments;
+    struct waiting_rooms *waiting;
+    struct book *book; /* NULL: none is kept */
+    struct token_keys
+        payment_keys; /* the provider's; none: no event is believed, and nobody can pay */
     struct metrics *metrics;
     struct metrics_page *metrics_page;
     struct sale_list *sales[JSON_VIEWS];
@@ -42,6 +54,7 @@ struct service {
     struct broadcast *broadcast;      /* events of sales */
     atomic_uint streams;              /* of events, open; each is a buyer's connection too */
     struct lab_runner *lab;           /* NULL: no --lab */
+    struct classroom *classroom;      /* NULL: no --class */
     atomic_bool is_draining; /* stopping: readyz says so, connections end with their answer */
 };
 

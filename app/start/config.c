@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "guards/guards.h"
 #include "store/deployment.h"
+#include "store/store_flaw.h"
 
 typedef enum kind {
     KIND_TEXT,
@@ -39,6 +40,7 @@ struct flag {
     size_t offset;    /* of the field in struct config */
     int64_t min, max; /* KIND_NUMBER */
     kind kind;
+    bool of_servers; /* seckillctl has it, too */
 };
 
 #define FIELD(name) .offset = offsetof(struct config, name)
@@ -53,31 +55,31 @@ static const struct flag flags[] = {
      "redis+sentinel://[user:pass@]host[:port],host.../NAME[/db] or "
      "redis+cluster://[user:pass@]host[:port],host...; rediss in place of redis: over TLS "
      "[a private redis-server in --data]",
-     FIELD(redis), .kind = KIND_URL},
+     FIELD(redis), .kind = KIND_URL, .of_servers = true},
     {"--redis-password", "SECKILL_REDIS_PASSWORD", NULL, "FILE",
      "its first line is the password, where the URLs of --redis and --redlock have none",
-     FIELD(redis_password), .kind = KIND_TEXT},
+     FIELD(redis_password), .kind = KIND_TEXT, .of_servers = true},
     {"--redis-loader", "SECKILL_REDIS_LOADER", NULL, "FILE",
      "its first line is USER:PASSWORD, who alone sends scripts to these servers [none: the user "
      "of the URL does]",
-     FIELD(redis_loader), .kind = KIND_TEXT},
+     FIELD(redis_loader), .kind = KIND_TEXT, .of_servers = true},
     {"--sentinel-password", "SECKILL_SENTINEL_PASSWORD", NULL, "FILE",
      "its first line is [USER:]PASSWORD of the Sentinels [they are asked without]",
-     FIELD(sentinel_password), .kind = KIND_TEXT},
+     FIELD(sentinel_password), .kind = KIND_TEXT, .of_servers = true},
     {"--redis-ca", "SECKILL_REDIS_CA", NULL, "FILE",
      "PEM: who signs the certificates of rediss servers [the system's store]",
-     FIELD(redis_tls.ca_file), .kind = KIND_TEXT},
+     FIELD(redis_tls.ca_file), .kind = KIND_TEXT, .of_servers = true},
     {"--redis-cert", "SECKILL_REDIS_CERT", NULL, "FILE",
      "PEM: the certificate to show them, with its chain [none]", FIELD(redis_tls.cert_file),
-     .kind = KIND_TEXT},
+     .kind = KIND_TEXT, .of_servers = true},
     {"--redis-key", "SECKILL_REDIS_KEY", NULL, "FILE", "PEM: its key [in --redis-cert]",
-     FIELD(redis_tls.key_file), .kind = KIND_TEXT},
+     FIELD(redis_tls.key_file), .kind = KIND_TEXT, .of_servers = true},
     {"--redis-server-name", "SECKILL_REDIS_SERVER_NAME", NULL, "NAME",
      "what their certificates are for [the host of the URL, or as it is found]",
-     FIELD(redis_tls.server_name), .kind = KIND_TEXT},
+     FIELD(redis_tls.server_name), .kind = KIND_TEXT, .of_servers = true},
     {"--redis-insecure", "SECKILL_REDIS_INSECURE", NULL, NULL,
      "accept any certificate of theirs: encrypted, but from whom nobody knows",
-     FIELD(redis_tls.is_unverified), .kind = KIND_SWITCH},
+     FIELD(redis_tls.is_unverified), .kind = KIND_SWITCH, .of_servers = true},
     {"--sync-replicas", "SECKILL_SYNC_REPLICAS", "0", "N",
      "accept an order only once so many replicas have it; 0: at once", FIELD(sync_replicas), 0, 16,
      KIND_NUMBER},
@@ -85,7 +87,33 @@ static const struct flag flags[] = {
      "wait so long for them; then the outcome is unknown", FIELD(sync_ms), 1, 10000, KIND_NUMBER},
     {"--redlock", "SECKILL_REDLOCK", NULL, "URLS",
      "independent servers of the guard redlock, commas between [none: it cannot be used]",
-     FIELD(redlock), .kind = KIND_URL},
+     FIELD(servers[NEED_REDLOCK]), .kind = KIND_URL},
+    {"--postgres", "SECKILL_POSTGRES", NULL, "URL",
+     "postgres://[user[:pass]@]host[:port]/database, for the guards that want PostgreSQL [none: "
+     "they "
+     "cannot be used]",
+     FIELD(servers[NEED_POSTGRES]), .kind = KIND_URL},
+    {"--postgres-password", "SECKILL_POSTGRES_PASSWORD", NULL, "FILE",
+     "its first line is the password, where the URL of --postgres has none",
+     FIELD(postgres_password), .kind = KIND_TEXT},
+    {"--zookeeper", "SECKILL_ZOOKEEPER", NULL, "URL",
+     "zookeeper://host[:port],host.../path, of the guard zookeeper [none: it cannot be used]",
+     FIELD(servers[NEED_ZOOKEEPER]), .kind = KIND_URL},
+    {"--book", "SECKILL_BOOK", NULL, "URL",
+     "postgres://[user[:pass]@]host[:port]/database: every order is kept there, too, in schema "
+     "seckill_book; \"private\": in a PostgreSQL of our own, in --data [none]",
+     FIELD(book), .kind = KIND_URL, .of_servers = true},
+    {"--book-password", "SECKILL_BOOK_PASSWORD", NULL, "FILE",
+     "its first line is the password, where the URL of --book has none", FIELD(book_password),
+     .kind = KIND_TEXT, .of_servers = true},
+    {"--book-lag", "SECKILL_BOOK_LAG", "10000", "N",
+     "with more entries of a sale's ledger that are not in the book, its purchases are refused; 0: "
+     "they never are",
+     FIELD(book_lag), 0, 1000000000, KIND_NUMBER},
+    {"--book-wait", "SECKILL_BOOK_WAIT", "0", "N",
+     "1: an order, a payment or a cancel is accepted only when it is in the book; 0: as soon as "
+     "Redis has it",
+     FIELD(book_wait), 0, 1, KIND_NUMBER},
     {"--data", "SECKILL_DATA", "seckill-data", "DIR",
      "the private Redis and the admin token live here", FIELD(data), .kind = KIND_TEXT},
     {"--connections", "SECKILL_CONNECTIONS", "4096", "N",
@@ -101,6 +129,9 @@ static const struct flag flags[] = {
      FIELD(address_streams), 0, 4096, KIND_NUMBER},
     {"--guard", "SECKILL_GUARD", "mutex", "NAME", "guard of new sales; see below", FIELD(guard),
      .kind = KIND_TEXT},
+    {"--admit", "SECKILL_ADMIT", "0", "N",
+     "new sales have a waiting room, which lets in so many buyers a second; 0: none", FIELD(admit),
+     0, 1000000, KIND_NUMBER},
     {"--batch", "SECKILL_BATCH", "256", "N", "purchases served together; 1: a lock for each",
      FIELD(batch), 1, 1024, KIND_NUMBER},
     {"--queue-ms", "SECKILL_QUEUE_MS", "500", "MS",
@@ -127,6 +158,16 @@ static const struct flag flags[] = {
     {"--token-key-2", "SECKILL_TOKEN_KEY_2", NULL, "FILE",
      "second key, while keys are changed: tokens of either are good", FIELD(token_key_2),
      .kind = KIND_TEXT},
+    {"--payment-key", "SECKILL_PAYMENT_KEY", NULL, "FILE",
+     "key that the payment provider signs its events with, 32 bytes or more [none: no event is "
+     "believed]",
+     FIELD(payment_keys[0]), .kind = KIND_TEXT},
+    {"--payment-key-2", "SECKILL_PAYMENT_KEY_2", NULL, "FILE",
+     "second key, while keys are changed: events of either are good", FIELD(payment_keys[1]),
+     .kind = KIND_TEXT},
+    {"--pay-url", "SECKILL_PAY_URL", NULL, "URL",
+     "where buyers pay; what is to be paid is added, signed with --payment-key [none: nobody can]",
+     FIELD(pay_url), .kind = KIND_TEXT},
     {"--rate", "SECKILL_RATE", "0", "N[:BURST]",
      "requests of one buyer per second, BURST at once; 0: no limit", FIELD(rate),
      .kind = KIND_RATE},
@@ -142,6 +183,19 @@ static const struct flag flags[] = {
     {"--lab-pause", "SECKILL_LAB_PAUSE", NULL, "MS[:EVERY]",
      "a fault: of EVERY sells one pauses so long before it writes [none; EVERY is 1]",
      FIELD(lab_pause), .kind = KIND_PAUSE},
+    {"--lab-ways", "SECKILL_LAB_WAYS", NULL, "FILE",
+     "what lockcompare measured, for the lab's page /ways [none]", FIELD(lab_ways),
+     .kind = KIND_TEXT},
+    {"--lab-payments", "SECKILL_LAB_PAYMENTS", "none", "FLAW",
+     "a fault: holds end by look-then-pay, own-timers or own-clock, off by --lab-pause",
+     FIELD(lab_payments), .kind = KIND_TEXT},
+    {"--lab-segments", "SECKILL_LAB_SEGMENTS", "none", "FLAW",
+     "a fault: units move put-in-first, taken out by --lab-pause later", FIELD(lab_segments),
+     .kind = KIND_TEXT},
+    {"--class", "SECKILL_CLASS", "0", "N",
+     "the lab for N learners: each has a sale of his own, and his turn in the lab; 0: for whoever "
+     "comes",
+     FIELD(class_seats), 0, 100, KIND_NUMBER},
     {"--instance", "SECKILL_INSTANCE", NULL, "NAME", "name of this instance [host-pid]",
      FIELD(instance), .kind = KIND_NAME},
     {"--log-level", "SECKILL_LOG_LEVEL", "info", "LEVEL", "error, warn, info or debug",
@@ -314,21 +368,24 @@ static bool set_field(const struct flag *flag, const char *name, const char *val
     return !fault || refuse(flag, name, value, fault, why);
 }
 
-static const struct flag *find_flag(const char *name, size_t len)
+static const struct flag *find_flag(const struct config_source *source, const char *name,
+                                    size_t len)
 {
     for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if (source->of_servers && !flags[i].of_servers) continue;
         if (strlen(flags[i].name) == len && memcmp(flags[i].name, name, len) == 0) return &flags[i];
     }
     return NULL;
 }
 
-static bool read_defaults(const struct config_source *source, struct config *out,
-                          struct start_error *why)
+bool config_read_environment(const struct config_source *source, struct config *out,
+                             struct start_error *why)
 {
     const char *(*env)(const char *) = source->env ? source->env : read_env;
     bool good = true;
 
     for (size_t i = 0; i < FLAG_COUNT && good; i++) {
+        if (source->of_servers && !flags[i].of_servers) continue;
         const char *value = flags[i].env ? env(flags[i].env) : NULL;
 
         if (value && *value) {
@@ -340,12 +397,12 @@ static bool read_defaults(const struct config_source *source, struct config *out
     return good;
 }
 
-static bool read_flag(const struct config_source *source, int *at, struct config *out,
+bool config_read_flag(const struct config_source *source, int *at, struct config *out,
                       struct start_error *why)
 {
     const char *arg = source->argv[*at];
     const char *equals = strchr(arg, '=');
-    const struct flag *flag = find_flag(arg, equals ? (size_t)(equals - arg) : strlen(arg));
+    const struct flag *flag = find_flag(source, arg, equals ? (size_t)(equals - arg) : strlen(arg));
     const char *value = equals ? equals + 1 : NULL;
     char shown[64];
 
@@ -385,8 +442,9 @@ static bool check_guard(const struct config *config, struct start_error *why)
     log_escape(config->guard, shown, sizeof shown);
     if (!guard)
         return start_error_say(why, "--guard: \"%s\" is no guard; --help lists them", shown);
-    if (guard->needs_redlock && !config->redlock)
-        return start_error_say(why, "--guard: \"%s\" needs the servers of --redlock", shown);
+    if (guard->needs && !config->servers[guard->needs])
+        return start_error_say(why, "--guard: \"%s\" needs the servers of %s", shown,
+                               guard_servers_flag(guard->needs));
     if (!guard->flaw || config->lab) return true;
     return start_error_say(why, "--guard: \"%s\" is flawed (%s): it runs only with --lab", shown,
                            guard->flaw);
@@ -407,16 +465,17 @@ static bool check_tls(const struct config *config, struct start_error *why)
 {
     const struct lk_tls_options *tls = &config->redis_tls;
     const char *flag = tls_flag_given(tls);
+    const char *redlock = config->servers[NEED_REDLOCK];
 
     if (tls->key_file && !tls->cert_file)
         return start_error_say(why, "--redis-key: goes with --redis-cert");
     if (!flag || (config->redis && deployment_uses_tls(config->redis)) ||
-        (config->redlock && deployment_uses_tls(config->redlock)))
+        (redlock && deployment_uses_tls(redlock)))
         return true;
-    return start_error_say(why, "%s: no URL of --redis or --redlock is rediss://", flag);
+    return start_error_say(why, "%s: no URL of a Redis is rediss://", flag);
 }
 
-static bool check_redis(const struct config *config, struct start_error *why)
+bool config_check_redis(const struct config *config, struct start_error *why)
 {
     if (config->sentinel_password &&
         (!config->redis || deployment_kind_of(config->redis) != DEPLOYMENT_SENTINEL))
@@ -438,16 +497,40 @@ static bool check_sync(const struct config *config, struct start_error *why)
                            (long long)config->sync_ms, (long long)config->deadline_ms);
 }
 
-static bool check_pause(const struct config *config, struct start_error *why)
+/* One of those from `first` on, up to the next kind's. */
+static bool check_flaw(const char *flag, const char *name, store_flaw first, bool is_lab,
+                       struct start_error *why)
 {
+    store_flaw flaw = store_flaw_find(name);
+    store_flaw end = first < STORE_FLAW_OF_SEGMENTS ? STORE_FLAW_OF_SEGMENTS : STORE_FLAW_COUNT;
+
+    if (flaw == FLAW_NONE) return true;
+    if (flaw < first || flaw >= end)
+        return start_error_say(why, "%s: \"%s\" is no flaw of those in --help", flag, name);
+    return is_lab || start_error_say(why, "%s is a fault for the lab: it needs --lab", flag);
+}
+
+static bool check_lab(const struct config *config, struct start_error *why)
+{
+    if (config->lab_ways && !config->lab)
+        return start_error_say(why, "--lab-ways is for the lab: it needs --lab");
+    if (!check_flaw("--lab-payments", config->lab_payments, FLAW_NONE + 1, config->lab, why) ||
+        !check_flaw("--lab-segments", config->lab_segments, STORE_FLAW_OF_SEGMENTS, config->lab,
+                    why))
+        return false;
+    if (config->class_seats > 0 && !config->lab)
+        return start_error_say(why, "--class is for the lab: it needs --lab");
     if (config->lab_pause.ms == 0 || config->lab) return true;
     return start_error_say(why, "--lab-pause is a fault for experiments: it needs --lab");
 }
 
 static bool check_keys(const struct config *config, struct start_error *why)
 {
-    if (config->token_key || !config->token_key_2) return true;
-    return start_error_say(why, "--token-key-2 goes with --token-key");
+    if (!config->token_key && config->token_key_2)
+        return start_error_say(why, "--token-key-2 goes with --token-key");
+    if (!config->payment_keys[0] && (config->payment_keys[1] || config->pay_url))
+        return start_error_say(why, "--payment-key-2 and --pay-url go with --payment-key");
+    return true;
 }
 
 static bool check_check(const struct config *config, struct start_error *why)
@@ -468,11 +551,11 @@ config_status config_read(const struct config_source *source, struct config *out
         if (strcmp(source->argv[i], "--version") == 0) return CONFIG_VERSION;
     }
     *out = (struct config){0};
-    good = read_defaults(source, out, why);
+    good = config_read_environment(source, out, why);
     for (int i = 1; i < source->argc && good; i++)
-        good = read_flag(source, &i, out, why);
-    if (!good || !check_guard(out, why) || !check_keys(out, why) || !check_redis(out, why) ||
-        !check_sync(out, why) || !check_pause(out, why) || !check_check(out, why))
+        good = config_read_flag(source, &i, out, why);
+    if (!good || !check_guard(out, why) || !check_keys(out, why) || !config_check_redis(out, why) ||
+        !check_sync(out, why) || !check_lab(out, why) || !check_check(out, why))
         return CONFIG_BAD;
     if (!out->instance) make_instance_name(out);
     return out->check ? CONFIG_CHECK : CONFIG_RUN;
@@ -501,6 +584,8 @@ void config_print_help(FILE *out)
                        "SECKILL_ADMIN_LISTEN.\nA flag wins over the variable.\n\nGuards:\n");
     for (size_t i = 0; guards_at(i); i++) {
         (void)fprintf(out, "  %-18s %s\n", guards_at(i)->name, guards_at(i)->idea);
+        if (guards_at(i)->needs)
+            (void)fprintf(out, "  %-18s needs %s\n", "", guard_servers_flag(guards_at(i)->needs));
         if (guards_at(i)->flaw)
             (void)fprintf(out, "  %-18s FLAWED, needs --lab, %s: %s\n", "",
                           guard_verdict_name(guards_at(i)->expected), guards_at(i)->flaw);

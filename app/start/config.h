@@ -15,6 +15,7 @@
 #include "base/start_error.h"
 #include "door/client_address.h"
 #include "gate/rate.h"
+#include "guards/base/guard_servers.h"
 
 enum { INSTANCE_MAX = 64 };
 
@@ -27,25 +28,33 @@ struct lab_pause {
 struct config {
     const char *listen; /* "127.0.0.1:8080"; port 0: any free one */
     const char *admin_listen;
-    const char *redis;                    /* URL; NULL: a private redis-server */
-    const char *redis_password;           /* file; NULL: what the URLs say */
-    const char *sentinel_password;        /* file; NULL: Sentinels are asked without */
-    struct lk_tls_options redis_tls;      /* of rediss URLs */
-    const char *redis_loader;             /* file; NULL: scripts go by EVAL */
-    const char *redlock;                  /* URLs, commas between; NULL: no guard "redlock" */
-    const char *data;                     /* folder */
-    const char *guard;                    /* of new sales; guards_find() knows it */
-    const char *admin_token;              /* file; NULL: DATA/admin.token */
-    const char *operators_log;            /* file; NULL: DATA/operators.ndjson */
-    const char *token_key;                /* file; NULL: buyers have no tokens */
-    const char *token_key_2;              /* file; NULL: none */
-    const char *instance;                 /* [A-Za-z0-9_.-]{1,64} */
-    char instance_made[INSTANCE_MAX + 1]; /* host-pid, when none was given */
+    const char *redis;                     /* URL; NULL: a private redis-server */
+    const char *redis_password;            /* file; NULL: what the URLs say */
+    const char *sentinel_password;         /* file; NULL: Sentinels are asked without */
+    struct lk_tls_options redis_tls;       /* of rediss URLs */
+    const char *redis_loader;              /* file; NULL: scripts go by EVAL */
+    const char *servers[GUARD_NEED_COUNT]; /* URLs of what guards need; NULL: those cannot run */
+    const char *postgres_password;         /* file; NULL: what the URL says */
+    const char *book;                      /* URL; NULL: none is kept */
+    const char *book_password;             /* file; NULL: what the URL says */
+    int64_t book_lag;                      /* entries; 0: no limit */
+    int64_t book_wait;                     /* 1: orders are accepted once they are there */
+    const char *data;                      /* folder */
+    const char *guard;                     /* of new sales; guards_find() knows it */
+    const char *admin_token;               /* file; NULL: DATA/admin.token */
+    const char *operators_log;             /* file; NULL: DATA/operators.ndjson */
+    const char *token_key;                 /* file; NULL: buyers have no tokens */
+    const char *token_key_2;               /* file; NULL: none */
+    const char *payment_keys[2];           /* files; NULL: none */
+    const char *pay_url;                   /* NULL: nobody can pay */
+    const char *instance;                  /* [A-Za-z0-9_.-]{1,64} */
+    char instance_made[INSTANCE_MAX + 1];  /* host-pid, when none was given */
     int64_t connections;
     int64_t streams;             /* of events, besides the connections */
     int64_t address_connections; /* of one client's address; 0: all */
     int64_t address_streams;
     int64_t batch;
+    int64_t admit;
     int64_t queue_ms;
     int64_t lease_ms;
     int64_t deadline_ms;
@@ -60,6 +69,10 @@ struct config {
     bool lab;
     bool check; /* ask the one that listens at `listen`, start nothing */
     struct lab_pause lab_pause;
+    int64_t class_seats;      /* 0: no class */
+    const char *lab_ways;     /* NULL: none */
+    const char *lab_payments; /* a store_flaw's name, as the next */
+    const char *lab_segments;
 };
 
 typedef enum config_status {
@@ -70,10 +83,12 @@ typedef enum config_status {
     CONFIG_BAD, /* *why says what, without the program's name */
 } config_status;
 
+/* Where flags come from. */
 struct config_source {
     int argc;
     char **argv;
     const char *(*env)(const char *name); /* NULL: the process's environment */
+    bool of_servers;                      /* seckillctl: those of Redis and the book alone */
 };
 
 /*
@@ -83,6 +98,16 @@ struct config_source {
  */
 config_status config_read(const struct config_source *source, struct config *out,
                           struct start_error *why);
+
+/*
+ * For who has other flags besides (of_servers): what the environment says; then argv[*at], with its value; at last,
+ * who needs Redis, whether that goes together.
+ */
+bool config_read_environment(const struct config_source *source, struct config *out,
+                             struct start_error *why);
+bool config_read_flag(const struct config_source *source, int *at, struct config *out,
+                      struct start_error *why);
+bool config_check_redis(const struct config *config, struct start_error *why);
 
 /* The text of --help, made from the table of flags and the table of guards. */
 void config_print_help(FILE *out);

@@ -20,14 +20,17 @@ const struct lk_script_source *app_scripts_named(const char *name)
     return source;
 }
 
-lk_script *app_scripts_join(const char *first, const char *second)
+lk_script *app_scripts_join(const char *const *names)
 {
+    lk_script *script = NULL;
     char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
 
-    if (asprintf(&text, "%s%s", app_scripts_named(first)->source,
-                 app_scripts_named(second)->source) < 0)
-        return NULL;
-    lk_script *script = lk_script_new(&(struct lk_script_source){.name = first, .source = text});
+    for (size_t i = 0; file && names[i]; i++)
+        (void)fputs(app_scripts_named(names[i])->source, file);
+    if (file && fclose(file) == 0)
+        script = lk_script_new(&(struct lk_script_source){.name = names[0], .source = text});
     free(text);
     return script;
 }

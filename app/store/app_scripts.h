@@ -9,7 +9,9 @@
 /* By file name without ".lua"; aborts on a name that is not there. */
 const struct lk_script_source *app_scripts_named(const char *name);
 
-/* A script of two files, the first in front of the second; yours. NULL when out of memory. */
-lk_script *app_scripts_join(const char *first, const char *second);
+/* A script of these files, NULL at their end, each in front of the next; yours. NULL when out of memory. */
+lk_script *app_scripts_join(const char *const *names);
+/* The same, with the names as arguments. */
+#define APP_SCRIPTS_JOIN(...) app_scripts_join((const char *const[]){__VA_ARGS__, NULL})
 
 #endif

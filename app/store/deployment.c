@@ -59,3 +59,8 @@ bool deployment_is_synced(const struct deployment *deployment)
 {
     return deployment && deployment->sync_replicas > 0;
 }
+
+bool deployment_may_cut(const struct deployment *deployment)
+{
+    return !deployment || deployment->kind == DEPLOYMENT_SINGLE || deployment_is_synced(deployment);
+}

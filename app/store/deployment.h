@@ -42,6 +42,10 @@ unsigned deployment_changes(const struct deployment *deployment);
    that has happened behind its name. NULL: no. */
 bool deployment_may_go_back(const struct deployment *deployment);
 
+/* Whether a sale may be in segments: of several servers none may forget half of a move. (One that crashes may, too, with
+   less than appendfsync always: a deposit that is sent again then comes twice.) */
+bool deployment_may_cut(const struct deployment *deployment);
+
 /* Whether orders are accepted only once replicas have them. NULL: no. */
 bool deployment_is_synced(const struct deployment *deployment);
 

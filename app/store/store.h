@@ -5,13 +5,16 @@
  * Layout (KEY is seckill:{ID}:...)
  *   :sale    hash    title initial starts_ms ends_ms state guard epoch; once restocked also restocked
  *                    (units put up later, in sum), restock:KEY (units, per idempotency key) and
- *                    cool ("SELLABLE_MS:UNITS ...": how much of the stock is for sale later)
+ *                    cool ("SELLABLE_MS:UNITS ...": how much of the stock is for sale later); if it
+ *                    is paid for later window_ms amount currency, and paid cancelled expired (orders);
+ *                    replid (fork_check.lua); removing (remove_sale.lua)
  *   :stock   string  units left, those that cool too
  *   :orders  hash    buyer -> "ORDER_ID:STATE:IDEMPOTENCY_KEY" (the key may be empty)
  *   :ledger  stream  event created|sold|paused|resumed|patched|restocked|ended, by INSTANCE, epoch N,
  *                    left N; created: initial; sold: one field "order" =
- *                    "ORDER_ID:BUYER:IDEMPOTENCY_KEY" per order of the batch; patched: title,
- *                    starts_ms, ends_ms as they were changed; restocked: units, key, sellable_ms
+ *                    "ORDER_ID:BUYER:IDEMPOTENCY_KEY" per order of the batch, and pay_by if they are
+ *                    held until then; patched: title, starts_ms, ends_ms as they were changed;
+ *                    restocked: units, key, sellable_ms. What payment adds: store_pay.h
  *   :void    hash    process -> highest attempt given up after a lost answer (resolve.lua)
  *   :lock    string  the guard's lock
  *   seckill:sales    set of all ids
@@ -41,6 +44,9 @@ struct store *store_new(lk_client *client, const char *instance,
 void store_free(struct store *store);
 /* Give up reads after so long, instead of what the client waits. Before other threads know it. */
 void store_set_wait(struct store *store, int64_t wait_ms);
+/* There is a book: until Redis was compared with it (fork_check.lua), or while a sale is made again, what becomes of
+   orders and their money is STORE_UNAVAILABLE. Before other threads know it. False: out of memory. */
+bool store_keep_book(struct store *store);
 
 store_status store_ping(struct store *store, struct lk_error *err);
 /* Of sale: id, title, guard, initial, starts_ms (0: now), ends_ms are read. It begins in epoch 1.

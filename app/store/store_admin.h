@@ -1,5 +1,5 @@
 /*
- * What operators do to a sale that is there: end, pause, resume, patch, restock. Each is one atomic
+ * What operators do to a sale that is there: end, pause, resume, patch, restock, remove. Each is one atomic
  * script that also appends to the ledger.
  */
 #ifndef SECKILL_STORE_ADMIN_H
@@ -19,7 +19,12 @@
     X(SALE_STEP_ENDS_IN_PAST, -4, "ends-in-past")     /* the new end is not in the future */       \
     X(SALE_STEP_ENDS_TOO_EARLY, -5, "ends-too-early") /* the end does not come after the start */  \
     X(SALE_STEP_KEY_REUSED, -6, "key-reused")         /* the key stands for other units */         \
-    X(SALE_STEP_TOO_MANY, -7, "too-many-units")       /* more than SALE_STOCK_MAX would be left */
+    X(SALE_STEP_TOO_MANY, -7, "too-many-units")       /* more than SALE_STOCK_MAX would be left */ \
+    X(SALE_STEP_NOT_OVER, -8, "not-over")             /* so it cannot be removed; nor with: */     \
+    X(SALE_STEP_IS_HELD, -9, "orders-held")                                                        \
+    X(SALE_STEP_OWES, -10, "money-owed")                                                           \
+    X(SALE_STEP_NOT_BOOKED, -11, "not-booked")      /* the book has not got all of it */           \
+    X(SALE_STEP_NO_WAITING, -12, "no-waiting-room") /* so nobody is let in */
 
 typedef enum sale_step { SALE_STEP_LIST(LIST_VALUE) SALE_STEP_COUNT } sale_step;
 
@@ -37,6 +42,7 @@ struct sale_patch {
     const char *title; /* borrowed; 1 to SALE_TITLE_MAX bytes */
     int64_t starts_ms;
     int64_t ends_ms; /* 0: open end */
+    int64_t admit;   /* places a second, of its waiting room; 0: as it is */
 };
 
 struct sale_restock {
@@ -64,6 +70,19 @@ store_status store_patch_sale(struct store *store, const char *id, const struct 
 store_status store_restock_sale(struct store *store, const char *id,
                                 const struct sale_restock *restock, struct sale_step_end *out_end,
                                 struct lk_error *err);
+
+/*
+ * Remove a sale that is over, its orders final, its refunds done: from the begin on nothing happens to it any more,
+ * with the end it is gone. Whoever was killed in between begins again.
+ */
+store_status store_begin_removal(struct store *store, const char *id, struct sale_step_end *out_end,
+                                 struct lk_error *err);
+store_status store_end_removal(struct store *store, const char *id, struct sale_step_end *out_end,
+                               struct lk_error *err);
+
+/* What is left of a sale in segments whose removal was broken off: it cannot be loaded any more. NOT_FOUND: nothing is. */
+store_status store_clear_segments(struct store *store, const char *id,
+                                  struct sale_step_end *out_end, struct lk_error *err);
 
 /*
  * What the service itself can say of a sale's books (sale_audit.h). Sales may go on meanwhile.

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store_inside.h"
 
@@ -15,7 +16,7 @@ static void free_replies(lk_reply **replies, size_t count)
         lk_reply_free(replies[i]);
 }
 
-enum { ASK_LAST = ABOUT_COUNT, ASKED };
+enum { ASK_LAST = ABOUT_COUNT, ASKED, SENT = ASKED + 2, LAST_WORDS = 6 };
 
 static store_status read_moment(const char *id, const lk_reply *answers, struct sale_moment *out,
                                 struct lk_error *err)
@@ -32,23 +33,68 @@ static store_status read_moment(const char *id, const lk_reply *answers, struct 
     return STORE_OK;
 }
 
+/* Its segments have a ledger each: in place of the last entry of all stands when they were read. */
+static store_status load_segmented_moment(struct store *store, const char *id,
+                                          struct sale_moment *out, struct lk_error *err)
+{
+    struct sale_moment moment = {0};
+    store_status status = store_load_segmented(store, id, &moment.sale, err);
+
+    moment.orders = moment.sale.orders;
+    moment.last.ms = (uint64_t)moment.sale.now_ms;
+    if (status == STORE_OK) *out = moment;
+    return status;
+}
+
+/* A transaction about one, and its words. */
+struct moment_question {
+    struct sale_question about;
+    struct lk_bytes last[LAST_WORDS];
+};
+
+static void ask_moment(const char *id, struct moment_question *self, struct lk_command out[SENT])
+{
+    static const struct lk_bytes multi = {.data = "MULTI", .len = 5};
+    static const struct lk_bytes exec = {.data = "EXEC", .len = 4};
+    const struct lk_bytes last[LAST_WORDS] = {
+        LK_BYTES("XREVRANGE"), {0}, LK_BYTES("+"), LK_BYTES("-"), LK_BYTES("COUNT"), LK_BYTES("1")};
+
+    out[0] = (struct lk_command){&multi, 1};
+    store_ask_about(&self->about, id, out + 1);
+    memcpy(self->last, last, sizeof last);
+    self->last[1] = self->about.keys.key[KEY_LEDGER];
+    out[1 + ASK_LAST] = (struct lk_command){self->last, LAST_WORDS};
+    out[1 + ASKED] = (struct lk_command){&exec, 1};
+}
+
+store_status store_load_moments(struct store *store, const struct sale_id *ids, size_t count,
+                                struct sale_moment *out, struct lk_error *err)
+{
+    struct moment_question *questions = calloc(count, sizeof *questions);
+    struct lk_command *commands = calloc(count * SENT, sizeof *commands);
+    lk_reply **replies = calloc(count * SENT, sizeof *replies);
+    store_status status = questions && commands && replies ? STORE_OK : STORE_FAILED;
+
+    for (size_t i = 0; i < count && status == STORE_OK; i++)
+        ask_moment(ids[i].text, &questions[i], &commands[i * SENT]);
+    if (status == STORE_OK) status = store_ask(store, commands, count * SENT, replies, err);
+    for (size_t i = 0; i < count && status == STORE_OK; i++)
+        status = read_moment(ids[i].text, replies[i * SENT + SENT - 1], &out[i], err);
+    if (replies) free_replies(replies, count * SENT);
+    free(replies);
+    free(commands);
+    free(questions);
+    return status;
+}
+
 store_status store_load_moment(struct store *store, const char *id, struct sale_moment *out,
                                struct lk_error *err)
 {
-    struct sale_question question;
-    struct lk_command commands[ASKED];
-    lk_reply *answers = NULL;
+    struct sale_id one = {""};
 
-    store_ask_about(&question, id, commands);
-    const struct lk_bytes last[] = {LK_BYTES("XREVRANGE"), question.keys.key[KEY_LEDGER],
-                                    LK_BYTES("+"),         LK_BYTES("-"),
-                                    LK_BYTES("COUNT"),     LK_BYTES("1")};
-    commands[ASK_LAST] = (struct lk_command){last, 6};
-    store_status status = store_ask_at_once(store, commands, ASKED, &answers, err);
-    if (status != STORE_OK) return status;
-    status = read_moment(id, answers, out, err);
-    lk_reply_free(answers);
-    return status;
+    (void)snprintf(one.text, sizeof one.text, "%s", id);
+    store_status status = store_load_moments(store, &one, 1, out, err);
+    return status == STORE_NOT_FOUND ? load_segmented_moment(store, id, out, err) : status;
 }
 
 store_status store_find_entry(struct store *store, const char *id, struct ledger_id which,
@@ -79,7 +125,7 @@ enum { XREAD_WORDS = 6 };
 
 /* XREAD of one page, and what its words point into. */
 struct page_words {
-    struct sale_keys keys;
+    char key[SALE_KEY_ROOM];
     char after[LEDGER_ID_SIZE];
     char size[8];
     struct lk_bytes words[XREAD_WORDS];
@@ -87,14 +133,17 @@ struct page_words {
 
 static void make_words(const struct ledger_page *page, struct page_words *out)
 {
-    sale_keys_make(page->sale_id, &out->keys);
+    struct sale_keys keys;
+
+    sale_keys_make(page->sale_id, &keys);
+    memcpy(out->key, keys.text[KEY_LEDGER], sizeof out->key);
     ledger_id_format(page->after, out->after);
     (void)snprintf(out->size, sizeof out->size, "%d", LEDGER_PAGE);
     out->words[0] = LK_BYTES("XREAD");
     out->words[1] = LK_BYTES("COUNT");
     out->words[2] = lk_bytes_of(out->size);
     out->words[3] = LK_BYTES("STREAMS");
-    out->words[4] = out->keys.key[KEY_LEDGER];
+    out->words[4] = lk_bytes_of(out->key);
     out->words[5] = lk_bytes_of(out->after);
 }
 

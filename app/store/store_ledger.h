@@ -19,9 +19,14 @@ struct ledger_page {
     struct ledger_entry entries[LEDGER_PAGE];
 };
 
-/* The sale, its orders and the end of its ledger, all of one moment. */
+/* The sale, its orders and the end of its ledger, all of one moment; of a sale in segments, of several, and in place of
+   that end, when that was. */
 store_status store_load_moment(struct store *store, const char *id, struct sale_moment *out,
                                struct lk_error *err);
+
+/* Of segments, in one round trip, each of a moment of its own. STORE_NOT_FOUND: one of them is not there. */
+store_status store_load_moments(struct store *store, const struct sale_id *ids, size_t count,
+                                struct sale_moment *out, struct lk_error *err);
 
 /* One entry by its id. STORE_NOT_FOUND: the ledger has none of this id (any more). */
 store_status store_find_entry(struct store *store, const char *id, struct ledger_id which,

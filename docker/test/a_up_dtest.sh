@@ -5,5 +5,11 @@
 need "up" deploy up single
 check "all three instances are ready" all_ready
 check "HAProxy sees all three" haproxy_says seckilld-3 UP
+others() { PROJECT=seckill-other SECKILL_PORT=$(docker port "$(containers haproxy)" 8080/tcp | sed -n 's/.*://p;q') deploy up single 2>&1; }
+is_refused() {
+    if said=$(others); then return 1; fi
+    case $said in *" is taken: set SECKILL_PORT"*) ;; *) echo "$said" && return 1 ;; esac
+}
+check "a port that somebody else has is named at once" is_refused
 check "a load through HAProxy passes the audit" deploy demo --stock 500 --buyers 5000 --connections 200 --quiet
 checks_end

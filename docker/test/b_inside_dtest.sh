@@ -71,7 +71,7 @@ has_limits() { # SERVICE MiB PIDS FILES
 # ---- secrets -----------------------------------------------------------------------------------------
 # The words themselves, a line each, and what is asked of all processes, containers and their logs.
 words_of_secrets() {
-    for name in redis-admin redis-seckill redis-auditor redis-replica redis-sentinel redis-loader admin-token token-key token-key-2; do
+    for name in redis-admin redis-seckill redis-auditor redis-replica redis-sentinel redis-loader postgres-seckill admin-token token-key token-key-2 payment-key payment-key-2; do
         sed 's/^loader://; q' "$SECKILL_SECRETS/$name"
     done
 }
@@ -85,7 +85,7 @@ tells_no_secret() { # SERVICE
         docker inspect "$(containers "$1")"
         docker logs "$(containers "$1")" 2>&1
     } >"$WORK/told"
-    [ "$(wc -l <"$WORK/told")" -gt 50 ] && [ "$(wc -l <"$WORK/words")" = 9 ] && ! grep -F -c -f "$WORK/words" "$WORK/told"
+    [ "$(wc -l <"$WORK/told")" -gt 50 ] && [ "$(wc -l <"$WORK/words")" = 12 ] && ! grep -F -c -f "$WORK/words" "$WORK/told"
 }
 
 has_secrets() { # SERVICE FILE…: these, each for its user alone
@@ -244,7 +244,7 @@ cold_start() {
     first=$(containers seckilld-1)
     docker inspect -f '{{range .Config.Env}}{{println .}}{{end}}' "$first" | grep SECKILL_ >"$WORK/env"
     mounts="-v ${PROJECT}_operators:/var/lib/seckill"
-    for name in redis-seckill redis-loader admin-token token-key token-key-2; do
+    for name in redis-seckill redis-loader postgres-seckill admin-token token-key token-key-2 payment-key payment-key-2; do
         mounts="$mounts -v $SECKILL_SECRETS/$name:/run/secrets/$name:ro"
     done
     for _ in 1 2 3 4 5; do
@@ -277,7 +277,7 @@ need "a load, for a look at its container" load_begin --stock 300 --buyers 3500 
 for service in $services; do
     case $service in
     redis | replica) limits='1024 64 4096' ports=6379 secrets='redis-admin redis-replica users.acl' ;;
-    seckilld-*) limits='256 2048 8192' ports='8080 8081' secrets='admin-token redis-loader redis-seckill token-key token-key-2' ;;
+    seckilld-*) limits='256 2048 8192' ports='8080 8081' secrets='admin-token payment-key payment-key-2 postgres-seckill redis-loader redis-seckill token-key token-key-2' ;;
     haproxy) limits='256 64 20000' ports='8080 8081 8090' secrets= ;;
     prometheus) limits='512 128 4096' ports=9090 secrets= ;;
     loadtest) limits='2048 256 20000' ports='' secrets='admin-token redis-auditor token-key' ;;

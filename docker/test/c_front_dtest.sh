@@ -156,7 +156,7 @@ docker start "$(containers seckilld-2)" >/dev/null
 check "it is back: the alert goes" within 30 not fires SeckillInstanceDown
 docker pause "$(containers redis)" >/dev/null
 check "Redis is stuck: all instances say so" within 15 readyz_is seckilld-1 503
-check "their containers are unhealthy" within 30 all_health unhealthy
+check "their containers are unhealthy" within 45 all_health unhealthy
 check "SeckillNotReady" within 30 fires SeckillNotReady
 check "SeckillNobodySells" within 30 fires SeckillNobodySells
 docker unpause "$(containers redis)" >/dev/null

@@ -38,6 +38,18 @@ finds_the_order() { # the first that the ledger of the clients tells of
     buyer=$(cat "$WORK"/load/run-*/clients-*.jsonl | grep "\"req\":\"$request\"" | sed -n 's/.*"buyer":"\([^"]*\)".*/\1/p' | head -n 1)
     asks "$buyer" /me | grep "\"$order\"" || { echo "$buyer does not find $order"; return 1; }
 }
+# A sale that is paid for later: what its backup must have besides.
+makes_a_paid_sale() {
+    curl -sf -m 5 -o "$WORK/answer" -H "Authorization: Bearer $(cat "$SECKILL_SECRETS/admin-token")" -H 'Content-Type: application/json' \
+        -d '{"id": "paid", "stock": 3, "payment": {"amount": 100, "currency": "EUR", "windowMs": 600000}}' \
+        "http://$(address haproxy edge):8081/api/v1/admin/sales" || { cat "$WORK/answer" && return 1; }
+}
+due() { redis_cli redis zrange 'seckill:{paid}:due' 0 -1 withscores | paste -s -d ' ' | grep '^early [0-9]*$'; }
+holds_come_back() {
+    sale=paid
+    makes_a_paid_sale && buys early && before=$(due) && backup save "$WORK/paid" paid && buys late &&
+        backup restore "$WORK/paid" --force && [ "$(due)" = "$before" ]
+}
 buys() { asks "$1" '' -X POST -H 'Content-Type: application/json' -o "$WORK/answer" -w '%{http_code}' | grep -qx 201 || { cat "$WORK/answer"; return 1; }; }
 
 backup_of_all_has_it() {
@@ -83,6 +95,7 @@ check "a buyer finds the order" finds_the_order
 check "the sale sells on" buys late-comer
 check "with --force the earlier backup replaces it" backup restore "$WORK/early" --force
 check "its audit holds, but for the orders after it" audit --allow-lost
+check "holds of a sale that is paid for later are in its backup, with the moments they end" holds_come_back
 echo "# orders of the early backup: $(redis_cli redis hlen "seckill:{$sale}:orders") of $(result sold)"
 check "all instances are ready again" within 30 all_ready
 check "the sale sells on from there" buys late-comer

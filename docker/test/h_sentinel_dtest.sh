@@ -6,12 +6,12 @@
 primary() { redis_cli sentinel-1 -p 26379 sentinel get-master-addr-by-name seckill | head -n 1; }
 another_is_primary() { now=$(primary) && [ -n "$now" ] && [ "$now" != "$1" ]; }
 
-# SERVICE: it follows the primary, and has all that the primary has.
+# SERVICE: it follows the primary, and has all that the primary had when it was asked.
 follows() {
+    had=$(redis_cli "$(primary)" info replication | tr -d '\r' | sed -n 's/^master_repl_offset://p')
     said=$(redis_cli "$1" info replication | tr -d '\r')
     printf '%s\n' "$said" | grep -q '^role:slave' && printf '%s\n' "$said" | grep -q '^master_link_status:up' || return 1
-    has=$(printf '%s\n' "$said" | sed -n 's/^slave_repl_offset://p')
-    [ "$has" -ge "$(redis_cli "$(primary)" info replication | tr -d '\r' | sed -n 's/^master_repl_offset://p')" ]
+    [ "$(printf '%s\n' "$said" | sed -n 's/^slave_repl_offset://p')" -ge "$had" ]
 }
 # For half a second the copies get nothing: what is accepted now, the next primary will not have.
 copies_fall_behind() { # PRIMARY

@@ -76,6 +76,27 @@ load_end() {
     return 1
 }
 
+# How long the machine itself stood still at most, for a disk or for processors, from stills_begin to still_ms: what
+# happens then says nothing of the deployment.
+stills_begin() {
+    rm -f "$WORK/still"
+    {
+        most=0 before=$(now_ms)
+        while dd if=/dev/zero of="$WORK/still.probe" bs=4k count=1 conv=fsync 2>/dev/null; do
+            now=$(now_ms)
+            [ $((now - before)) -le "$most" ] || most=$((now - before))
+            echo "$most" >"$WORK/still"
+            before=$now
+            sleep 0.05
+        done
+    } >/dev/null 2>&1 &
+    stills=$!
+}
+still_ms() {
+    kill "$stills" 2>/dev/null && wait "$stills" 2>/dev/null
+    cat "$WORK/still"
+}
+
 # NAME: a number of the last load's result.json.
 result() { sed -n "s/^  \"$1\": \([0-9]*\),\{0,1\}$/\1/p" "$WORK/load/result.json"; }
 # NAME: the numbers of one of its objects (refused, uncertain), by name: "sold-out 571 overloaded 3".

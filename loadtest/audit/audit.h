@@ -15,6 +15,8 @@
  *     {"t":T,"e":"resolve","rid":R,"buyer":B,"order":O}        asked again after the run: order O,
  *                                                              or null for none
  *     {"t":T,"e":"sample","left":N}                            the stock, seen by the monitor
+ *     {"t":T,"e":"told","buyer":B,"order":O,"state":"paid"}    or "cancelled": of a sale that is
+ *                                                              paid for later
  *     {"t":T,"e":"stray","status":S}                           an answer to nobody knows which
  *                                                              request: a proxy's own; counted
  *   req     names one HTTP request (its X-Request-Id), unique in its file; may be left out when no
@@ -51,6 +53,10 @@
 #ifndef LOADTEST_AUDIT_H
 #define LOADTEST_AUDIT_H
 
+#include <stdio.h>
+
+#include <jansson.h>
+
 #include "base/failure.h"
 #include "evidence/facts.h"
 
@@ -81,20 +87,43 @@ typedef enum audit_verdict {
     X(AUDIT_NO_UNDERSELL, no_undersell, true, "no unit kept from buyers who wanted it")            \
     X(AUDIT_NO_STUCK_LOCK, no_stuck_lock, false, "no lock is left that does not end by itself")    \
     X(AUDIT_HONEST_ANSWERS, honest_answers, true,                                                  \
-      "no winner is told no; no 'already' without order")
+      "no winner is told no; no 'already' without order")                                          \
+    X(AUDIT_SEGMENTS_ADD_UP, segments_add_up, false,                                               \
+      "each segment by itself: orders + left = put up + moved; all of one state")                  \
+    X(AUDIT_MOVES_ARRIVE, moves_arrive, false,                                                     \
+      "units moved between segments arrive once, or are on their way")                             \
+    X(AUDIT_ORDERS_AT_HOME, orders_at_home, false,                                                 \
+      "each order is in the one segment that its buyer's name leads to")                           \
+    X(AUDIT_UNIT_CONSERVATION, unit_conservation, false,                                           \
+      "at every entry: left + held + paid = put up")                                               \
+    X(AUDIT_ONE_FINAL_STATE, one_final_state, false,                                               \
+      "each order is paid, cancelled or expired once, or held")                                    \
+    X(AUDIT_RETURN_MATCHES_HOLD, return_matches_hold, false,                                       \
+      "each unit that came back was held then, and came once")                                     \
+    X(AUDIT_NO_EARLY_EXPIRY, no_early_expiry, false, "no order expired before its time to pay")    \
+    X(AUDIT_PAYMENT_EXPLAINED, payment_explained, false,                                           \
+      "each charge paid an order or is owed back, and nothing else was")                           \
+    X(AUDIT_REFUND_ONCE, refund_once, false, "each refund is owed once, none for what is paid")    \
+    X(AUDIT_TOLD_PAID_IS_PAID, told_paid_is_paid, false,                                           \
+      "who was told paid, or cancelled, is that at the end")
 
 typedef enum audit_check_id {
 #define AUDIT_CHECK_VALUE(value, ...) value,
     AUDIT_CHECK_LIST(AUDIT_CHECK_VALUE)
 #undef AUDIT_CHECK_VALUE
-        AUDIT_CHECK_COUNT
+        AUDIT_CHECK_COUNT,
+    AUDIT_FIRST_OF_SEGMENTS = AUDIT_SEGMENTS_ADD_UP, /* it and what follows: of sales in segments */
+    AUDIT_FIRST_OF_PAYMENT =
+        AUDIT_UNIT_CONSERVATION /* it and what follows: of sales paid for later */
 } audit_check_id;
 
 struct audit_check {
-    const char *name;
+    const char *name; /* NULL: it is not judged, and passes; then nothing else is there */
     const char *claim;
     audit_verdict verdict;
     char words[256]; /* numbers, and the first offender */
+    const char
+        *buyer; /* borrowed of the facts: the first offender is about him; NULL: about none */
 };
 
 /* Who came first, was served first? Of all pairs of orders: how many were recorded in the ledger, and
@@ -110,8 +139,31 @@ struct audit_options {
     bool allow_lost; /* accepted orders may be lost: see above */
 };
 
+/* Of a sale that is paid for later. */
+struct audit_payments {
+    size_t held; /* in all */
+    size_t paid, cancelled, expired;
+    size_t owed, refunds; /* refunds: not done yet, and in all */
+};
+
+/* What the first who was wronged asked, was told, and has in Redis, in this order. */
+enum { AUDIT_STORY_ASKS = 12, AUDIT_STORY_MAX = 16 };
+
+struct audit_story {
+    char buyer[80];
+    struct audit_event {
+        char what[80]; /* rid; or where in Redis it stands */
+        char words[128];
+        double from_ms,
+            to_ms; /* since the first; from < 0: it stands there; to < 0: never answered */
+    } events[AUDIT_STORY_MAX];
+    size_t count; /* 0: nobody was */
+};
+
 struct audit_result {
     struct audit_check checks[AUDIT_CHECK_COUNT];
+    int check_count, promise_count; /* the first ones, that are judged, but checks without name */
+    struct audit_payments payments;
     audit_verdict verdict;   /* fail if one failed, else void if one is void, else pass */
     size_t duplicate_buyers; /* buyers with more than one order */
     size_t unknown;          /* rids that are unknown */
@@ -123,6 +175,7 @@ struct audit_result {
     int64_t left;            /* units, by the stock key */
     bool has_stuck_lock;
     struct fairness fairness;
+    struct audit_story story;
 };
 
 /* Judge all; options NULL: strictly. false: out of memory, nothing was judged. */
@@ -138,13 +191,18 @@ bool audit_each_lost(const struct facts *facts, bool (*each)(const struct ask *a
 bool audit_each_unknown(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
                         void *arg, struct failure *failure);
 
+/* As lines; and {"buyer", "events": [{"what", "words", "from_ms", "to_ms"}]}, what is not there null: for page/. */
+void audit_story_write(const struct audit_story *story, FILE *to);
+json_t *audit_story_json(const struct audit_story *story);
+
 const char *audit_verdict_name(audit_verdict verdict);
 
 /* inversions / pairs, from 0 (first come, first served) to 1 (the other way round); 0 without. */
 double fairness_share(const struct fairness *fairness);
 
-/* The five promises of the design, and which checks stand behind each: every check behind one at least. */
-enum { PROMISE_COUNT = 5, PROMISE_CHECKS_MAX = 6 };
+/* The five promises of the design, one more of a sale that is paid for later, and which checks stand
+ * behind each: every check behind one at least. */
+enum { PROMISE_COUNT = 6, PROMISE_CHECKS_MAX = 8 };
 
 struct promise {
     const char *text;

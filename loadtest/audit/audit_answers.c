@@ -29,8 +29,8 @@ void audit_acknowledged_kept(const struct audit_view *view, struct audit_check *
         if (ask->outcome != ASK_OK) continue;
         acknowledged++;
         if (!is_kept(view, ask) && !audit_is_excused(view, ask))
-            audit_blame(&bad, "%s of %s was told order %s", ask->rid, ask->buyer,
-                        ask->order ? ask->order : "(none)");
+            audit_blame_for(ask->buyer, &bad, "%s of %s was told order %s", ask->rid, ask->buyer,
+                            ask->order ? ask->order : "(none)");
     }
     if (audit_is_settled(view, check, &bad, "answers 201 without their order")) return;
     if (acknowledged == 0)
@@ -52,7 +52,8 @@ void audit_no_unaccounted(const struct audit_view *view, struct audit_check *che
         const struct audit_row *row = &view->rows[i];
         struct ask_run run = audit_find_rid(view, row->rid);
         if (!audit_run_has(run, ASK_OK) && !audit_is_unknown(run))
-            audit_blame(&bad, "order %s of %s (%s)", row->order, row->buyer, row->rid);
+            audit_blame_for(row->buyer, &bad, "order %s of %s (%s)", row->order, row->buyer,
+                            row->rid);
     }
     if (!audit_is_settled(view, check, &bad, "orders neither told 201 nor unknown"))
         audit_say(check, AUDIT_PASS, "all %zu orders were told or are unknown", view->row_count);
@@ -76,8 +77,8 @@ static size_t count_replays(struct ask_run run, struct offenders *bad)
         if (run.asks[i]->answered_ns < bought_ns) are_due = false;
     }
     if (!are_due)
-        audit_blame(bad, "%s got a replay, its first answer was %s", run.asks[0]->rid,
-                    facts_answer_name(run.asks[0]->answer));
+        audit_blame_for(run.asks[0]->buyer, bad, "%s got a replay, its first answer was %s",
+                        run.asks[0]->rid, facts_answer_name(run.asks[0]->answer));
     return replays;
 }
 
@@ -95,8 +96,8 @@ void audit_refused_not_executed(const struct audit_view *view, struct audit_chec
         refused++;
         const struct audit_row *const *row = audit_row_of_rid(view, run.asks[0]->rid);
         if (row)
-            audit_blame(&bad, "%s was told %s and has order %s", (*row)->rid,
-                        facts_answer_name(run.asks[0]->answer), (*row)->order);
+            audit_blame_for((*row)->buyer, &bad, "%s was told %s and has order %s", (*row)->rid,
+                            facts_answer_name(run.asks[0]->answer), (*row)->order);
     }
     if (!audit_is_settled(view, check, &bad, "refusals were executed"))
         audit_say(check, AUDIT_PASS, "%zu refused purchases, no order of theirs; %zu replays due",
@@ -113,7 +114,9 @@ void audit_no_phantom(const struct audit_view *view, struct audit_check *check)
         bool is_asked = false;
         for (size_t n = 0; n < run.count && !is_asked; n++)
             is_asked = strcmp(run.asks[n]->buyer, row->buyer) == 0;
-        if (!is_asked) audit_blame(&bad, "order %s of %s (%s)", row->order, row->buyer, row->rid);
+        if (!is_asked)
+            audit_blame_for(row->buyer, &bad, "order %s of %s (%s)", row->order, row->buyer,
+                            row->rid);
     }
     if (!audit_is_settled(view, check, &bad, "orders nobody asked for"))
         audit_say(check, AUDIT_PASS, "all %zu orders were asked for by their buyers",
@@ -149,13 +152,14 @@ void audit_unknown_resolved(const struct audit_view *view, struct audit_check *c
         if (!audit_is_unknown(run)) continue;
         unknown++;
         if (!audit_has_resolution(view, run.asks[0]->rid))
-            audit_blame(&bad, "%s of %s was never answered", run.asks[0]->rid, run.asks[0]->buyer);
+            audit_blame_for(run.asks[0]->buyer, &bad, "%s of %s was never answered",
+                            run.asks[0]->rid, run.asks[0]->buyer);
     }
     for (size_t i = 0; i < facts->resolution_count; i++) {
         const struct resolution *resolution = &facts->resolutions[i];
         if (!is_truth(view, resolution))
-            audit_blame(&bad, "%s was told %s afterwards", resolution->buyer,
-                        resolution->order ? resolution->order : "that there is no order");
+            audit_blame_for(resolution->buyer, &bad, "%s was told %s afterwards", resolution->buyer,
+                            resolution->order ? resolution->order : "that there is no order");
     }
     if (!audit_is_settled(view, check, &bad, "unknown or wrongly resolved"))
         audit_say(check, AUDIT_PASS, "%zu unknown outcomes, all resolved to the truth", unknown);
@@ -182,8 +186,8 @@ static void denied_winners(const struct audit_view *view, struct ask_run run, st
     for (size_t i = 0; won_at_ns && i < run.count; i++) {
         const struct ask *ask = run.asks[i];
         if (denies(ask) && ask->invoked_ns > won_at_ns)
-            audit_blame(bad, "winner %s was told %s by %s", ask->buyer,
-                        facts_answer_name(ask->answer), ask->rid);
+            audit_blame_for(ask->buyer, bad, "winner %s was told %s by %s", ask->buyer,
+                            facts_answer_name(ask->answer), ask->rid);
     }
 }
 
@@ -204,10 +208,11 @@ static void empty_already(const struct audit_view *view, struct ask_run run, str
         bool is_kept_order = row && (!ask->order || strcmp((*row)->order, ask->order) == 0);
         if (is_kept_order || was_there_once(view, run, ask->order)) continue;
         if (!row)
-            audit_blame(bad, "%s was told already-ordered and has no order", ask->buyer);
+            audit_blame_for(ask->buyer, bad, "%s was told already-ordered and has no order",
+                            ask->buyer);
         else
-            audit_blame(bad, "%s was shown order %s and has %s", ask->buyer, ask->order,
-                        (*row)->order);
+            audit_blame_for(ask->buyer, bad, "%s was shown order %s and has %s", ask->buyer,
+                            ask->order, (*row)->order);
     }
 }
 

@@ -38,9 +38,8 @@ static const char *what_makes(const char *event)
 static bool is_like(const struct audit_act *act, const struct operator_step *step)
 {
     const struct ledger_entry *entry = act->entry;
-    int64_t units = entry->initial >= 0 ? entry->initial : entry->units;
 
-    return strcmp(act->what, step->what) == 0 && units == step->units &&
+    return strcmp(act->what, step->what) == 0 && act->units == step->units &&
            strcmp(entry->key ? entry->key : "", step->key) == 0;
 }
 
@@ -65,6 +64,26 @@ static bool find_step(const struct facts *facts, const struct audit_act *act, st
     return false;
 }
 
+/* What an operator has asked for to get that entry, the first segment's for all of them. */
+static int64_t units_of(const struct audit_view *view, const struct ledger_entry *entry)
+{
+    int64_t units = entry->initial;
+
+    if (units < 0) return entry->units;
+    for (size_t i = 1; i < view->piece_count; i++) {
+        const struct range *log = &view->pieces[i].log;
+        if (log->count && view->facts->log[log->from].initial > 0)
+            units += view->facts->log[log->from].initial;
+    }
+    return units;
+}
+
+/* A step is taken in each segment, and is one act: the first segment's. A restock is in one of them. */
+static bool is_act(const struct audit_view *view, size_t at, const char *what)
+{
+    return what && (at < view->pieces[0].log.count || strcmp(what, "restock") == 0);
+}
+
 bool audit_match_steps(struct audit_view *view)
 {
     const struct facts *facts = view->facts;
@@ -73,8 +92,9 @@ bool audit_match_steps(struct audit_view *view)
     view->acts = calloc(facts->log_count + 1, sizeof *view->acts);
     bool is_ready = view->acts && is_used;
     for (size_t i = 0; is_ready && i < facts->log_count; i++) {
-        struct audit_act act = {&facts->log[i], what_makes(facts->log[i].event), true};
-        if (!act.what) continue;
+        const struct ledger_entry *entry = &facts->log[i];
+        struct audit_act act = {entry, what_makes(entry->event), units_of(view, entry), true};
+        if (!is_act(view, i, act.what)) continue;
         if (facts->has_operators)
             act.is_asked = find_step(facts, &act, STEP_DONE, is_used) ||
                            find_step(facts, &act, STEP_MAYBE, is_used);
@@ -142,65 +162,78 @@ static bool is_key_used(const struct audit_view *view, const struct audit_act *a
     return false;
 }
 
+static void epoch_offenders(const struct facts *facts, const struct piece *piece,
+                            struct offenders *bad)
+{
+    int64_t epoch = 1;
+    int64_t units = 0;
+
+    for (size_t i = 0; i < piece->log.count; i++) {
+        const struct ledger_entry *entry = &facts->log[piece->log.from + i];
+        if (strcmp(entry->event, "restocked") == 0 || strcmp(entry->event, "restored") == 0)
+            epoch++;
+        if (entry->epoch != epoch)
+            audit_blame(bad, "ledger %s: %s in epoch %" PRId64 ", not in %" PRId64, entry->id,
+                        entry->event, entry->epoch, epoch);
+        if (!audit_is_move(entry)) units += entry->units;
+    }
+    if (piece->epoch != epoch)
+        audit_blame(bad, "the sale is in epoch %" PRId64 ", its ledger in %" PRId64, piece->epoch,
+                    epoch);
+    if (piece->restocked != units)
+        audit_blame(bad, "%" PRId64 " units restocked, %" PRId64 " in the ledger", piece->restocked,
+                    units);
+}
+
 void audit_restocks_add_up(const struct audit_view *view, struct audit_check *check)
 {
     const struct facts *facts = view->facts;
     struct offenders bad = {.count = 0};
-    int64_t epoch = 1;
-    int64_t units = 0;
 
-    for (size_t i = 0; i < facts->log_count; i++) {
-        const struct ledger_entry *entry = &facts->log[i];
-        if (strcmp(entry->event, "restocked") == 0) epoch++;
-        if (entry->epoch != epoch)
-            audit_blame(&bad, "ledger %s: %s in epoch %" PRId64 ", not in %" PRId64, entry->id,
-                        entry->event, entry->epoch, epoch);
-        units += entry->units;
-    }
+    for (size_t i = 0; i < view->piece_count; i++)
+        epoch_offenders(facts, &view->pieces[i], &bad);
     for (size_t i = 0; i < view->act_count; i++)
         if (is_key_used(view, &view->acts[i]))
             audit_blame(&bad, "ledger %s: a second restock under key \"%s\"",
                         view->acts[i].entry->id, view->acts[i].entry->key);
-    if (facts->epoch != epoch)
-        audit_blame(&bad, "the sale is in epoch %" PRId64 ", its ledger in %" PRId64, facts->epoch,
-                    epoch);
-    if (facts->restocked != units)
-        audit_blame(&bad, "%" PRId64 " units restocked, %" PRId64 " in the ledger",
-                    facts->restocked, units);
     if (!audit_is_settled(view, check, &bad, "contradictions"))
-        audit_say(check, AUDIT_PASS, "%" PRId64 " units restocked, epoch %" PRId64, units, epoch);
+        audit_say(check, AUDIT_PASS, "%" PRId64 " units restocked, epoch %" PRId64,
+                  facts->restocked, facts->epoch);
 }
 
 /* ---- the end ---- */
 
-/* The sale's state, step by step, and what was sold in one that does not sell. */
-static void state_offenders(const struct audit_view *view, struct offenders *bad)
+/* The sale's state, step by step, and what was sold in one that does not sell. Units move in any. */
+static void state_offenders(const struct facts *facts, const struct piece *piece,
+                            struct offenders *bad)
 {
     static const struct {
         const char *event, *state;
     } moves[] = {{"paused", "paused"}, {"resumed", "open"}, {"ended", "ended"}};
-    const struct facts *facts = view->facts;
     const char *state = "open";
 
-    for (size_t i = 0; i < facts->log_count; i++) {
-        const struct ledger_entry *entry = &facts->log[i];
-        if (strcmp(state, "ended") == 0 || (entry->sold && strcmp(state, "open") != 0))
+    for (size_t i = 0; i < piece->log.count; i++) {
+        const struct ledger_entry *entry = &facts->log[piece->log.from + i];
+        if (audit_is_move(entry)) continue;
+        bool is_over = strcmp(state, "ended") == 0 && strcmp(entry->event, "restored") != 0;
+        if (is_over || (entry->sold && strcmp(state, "open") != 0))
             audit_blame(bad, "ledger %s: %s while the sale was %s", entry->id, entry->event, state);
         for (size_t m = 0; m < sizeof moves / sizeof *moves; m++)
             if (strcmp(entry->event, moves[m].event) == 0) state = moves[m].state;
     }
-    if (!facts->state || strcmp(facts->state, state) != 0)
+    if (!piece->state || strcmp(piece->state, state) != 0)
         audit_blame(bad, "the sale's state is %s, by its ledger %s",
-                    facts->state ? facts->state : "(none)", state);
+                    piece->state ? piece->state : "(none)", state);
 }
 
 /* Sold outside of the sale's times, by Redis' clock; an end holds since it was last changed. */
-static void window_offenders(const struct facts *facts, struct offenders *bad)
+static void window_offenders(const struct facts *facts, const struct piece *piece,
+                             struct offenders *bad)
 {
     bool is_end_known = true;
 
-    for (size_t i = facts->log_count; i-- > 0;) {
-        const struct ledger_entry *entry = &facts->log[i];
+    for (size_t i = piece->log.count; i-- > 0;) {
+        const struct ledger_entry *entry = &facts->log[piece->log.from + i];
         int64_t at_ms = moment_of(entry);
         bool is_late =
             is_end_known && facts->ends_ms > 0 && at_ms > facts->ends_ms + CLOCKS_APART_MS;
@@ -215,12 +248,16 @@ static void window_offenders(const struct facts *facts, struct offenders *bad)
 }
 
 /* Orders that were made, by their ids, after the ledger says it ended. */
-static void made_late(const struct facts *facts, struct offenders *bad)
+static void made_late(const struct facts *facts, const struct piece *piece, struct offenders *bad)
 {
-    const struct ledger_entry *last = facts->log_count ? &facts->log[facts->log_count - 1] : NULL;
+    const struct ledger_entry *first = facts->log + piece->log.from;
+    const struct ledger_entry *last = first + piece->log.count;
 
-    if (!last || strcmp(last->event, "ended") != 0) return;
-    for (size_t i = 0; i < facts->sold_count; i++) {
+    do {
+        if (last-- == first) return;
+    } while (audit_is_move(last));
+    if (strcmp(last->event, "ended") != 0) return;
+    for (size_t i = piece->sold.from; i < piece->sold.from + piece->sold.count; i++) {
         int64_t made_ms =
             (strtoll(facts->sold[i].order, NULL, 10) >> ORDER_MS_SHIFT) + order_epoch_ms;
         if (made_ms > moment_of(last) + CLOCKS_APART_MS)
@@ -252,9 +289,11 @@ void audit_nothing_after_end(const struct audit_view *view, struct audit_check *
 {
     struct offenders bad = {.count = 0};
 
-    state_offenders(view, &bad);
-    window_offenders(view->facts, &bad);
-    made_late(view->facts, &bad);
+    for (size_t i = 0; i < view->piece_count; i++) {
+        state_offenders(view->facts, &view->pieces[i], &bad);
+        window_offenders(view->facts, &view->pieces[i], &bad);
+        made_late(view->facts, &view->pieces[i], &bad);
+    }
     asked_late(view, &bad);
     if (!audit_is_settled(view, check, &bad, "steps too early or too late"))
         audit_say(check, AUDIT_PASS, "each of %zu units was sold in its time", view->row_count);

@@ -23,11 +23,20 @@ static int64_t units_put_up(const struct audit_view *view)
     return units;
 }
 
+size_t audit_count_returned(const struct audit_view *view)
+{
+    size_t returned = 0;
+
+    for (size_t i = 0; i < view->facts->log_count; i++)
+        returned += view->facts->log[i].returned;
+    return returned;
+}
+
 /* Redis after the run: the numbers themselves. */
 static void stock_offenders(const struct audit_view *view, struct offenders *bad)
 {
     const struct facts *facts = view->facts;
-    int64_t orders = (int64_t)facts->order_count;
+    int64_t orders = (int64_t)facts->order_count - (int64_t)audit_count_returned(view);
     int64_t put_up = units_put_up(view);
 
     if (facts->malformed) audit_blame(bad, "unreadable entry in Redis: %s", facts->malformed);
@@ -40,30 +49,32 @@ static void stock_offenders(const struct audit_view *view, struct offenders *bad
                     facts->left, put_up);
 }
 
-/* The ledger stream: does each entry follow from the one before it? */
-static void stream_offenders(const struct facts *facts, struct offenders *bad)
+/* The ledger stream of a piece: does each entry follow from the one before it? */
+static void stream_offenders(const struct facts *facts, const struct piece *piece,
+                             struct offenders *bad)
 {
-    if (facts->log_count == 0) {
+    if (piece->log.count == 0) {
         audit_blame(bad, "the ledger stream is empty");
         return;
     }
-    const struct ledger_entry *first = &facts->log[0];
-    const struct ledger_entry *last = &facts->log[facts->log_count - 1];
-    if (strcmp(first->event, "created") != 0 || first->initial != facts->initial)
+    const struct ledger_entry *first = &facts->log[piece->log.from];
+    const struct ledger_entry *last = first + piece->log.count - 1;
+    if (strcmp(first->event, "created") != 0 || first->initial != piece->initial)
         audit_blame(bad, "the ledger does not start with created, initial %" PRId64,
-                    facts->initial);
+                    piece->initial);
     if (first->left != first->initial)
         audit_blame(bad, "created with %" PRId64 " left", first->left);
     for (const struct ledger_entry *entry = first + 1; entry <= last; entry++) {
-        int64_t due = entry[-1].left - (int64_t)entry->sold;
-        if (entry->left != due + (is_restock(entry) ? entry->units : 0) ||
-            (is_restock(entry) && entry->units < 1))
+        int64_t due = entry[-1].left - (int64_t)entry->sold + (int64_t)entry->returned;
+        int64_t gain = is_restock(entry) ? entry->units : audit_moved_in(entry);
+        bool is_none = entry->units < 1 && (is_restock(entry) || audit_is_move(entry));
+        if (entry->left != due + gain || is_none)
             audit_blame(bad, "ledger %s: %s %zu left %" PRId64 " after %" PRId64, entry->id,
                         entry->event, entry->sold, entry->left, entry[-1].left);
     }
-    if (facts->has_stock && last->left != facts->left)
+    if (piece->has_stock && last->left != piece->left)
         audit_blame(bad, "the ledger ends with %" PRId64 " left, the stock says %" PRId64,
-                    last->left, facts->left);
+                    last->left, piece->left);
 }
 
 /* Whether its id is the time: after the first of a millisecond ids are counted, also while a clock that
@@ -76,12 +87,15 @@ static bool is_timed(const struct ledger_entry *entry)
 }
 
 /* What a restock has put up is not sold before its time: it stays in the stock until then. */
-static void cool_offenders(const struct facts *facts, struct offenders *bad)
+static void cool_offenders(const struct facts *facts, const struct piece *piece,
+                           struct offenders *bad)
 {
-    for (size_t i = 0; i < facts->log_count; i++) {
-        const struct ledger_entry *restock = &facts->log[i];
+    if (piece->log.count == 0) return; /* perhaps there is no log at all */
+    const struct ledger_entry *end = facts->log + piece->log.from + piece->log.count;
+
+    for (size_t i = 0; i < piece->log.count; i++) {
+        const struct ledger_entry *restock = &facts->log[piece->log.from + i];
         const struct ledger_entry *entry = restock + 1;
-        const struct ledger_entry *end = facts->log + facts->log_count;
 
         if (restock->sellable_ms == 0) continue;
         for (; entry < end && strtoll(entry->id, NULL, 10) < restock->sellable_ms; entry++)
@@ -122,7 +136,8 @@ static void sample_offenders(const struct audit_view *view, struct offenders *ba
     bool may_rise = false;
 
     for (size_t i = 0; i < facts->log_count; i++)
-        may_rise = may_rise || is_restock(&facts->log[i]);
+        may_rise = may_rise || is_restock(&facts->log[i]) || facts->log[i].returned ||
+                   audit_is_move(&facts->log[i]); /* what was on its way is seen again */
     for (size_t i = 0; i < facts->sample_count; i++) {
         int64_t left = view->samples[i].left;
         int64_t before = i ? view->samples[i - 1].left : facts->initial;
@@ -139,14 +154,17 @@ void audit_conservation(const struct audit_view *view, struct audit_check *check
     struct offenders bad = {.count = 0};
 
     stock_offenders(view, &bad);
-    stream_offenders(facts, &bad);
-    cool_offenders(facts, &bad);
+    for (size_t i = 0; i < view->piece_count; i++) {
+        stream_offenders(facts, &view->pieces[i], &bad);
+        cool_offenders(facts, &view->pieces[i], &bad);
+    }
     row_offenders(view, &bad);
     sample_offenders(view, &bad);
     if (!audit_is_settled(view, check, &bad, "contradictions"))
         audit_say(check, AUDIT_PASS,
                   "%zu orders + %" PRId64 " left = %" PRId64 "; hash and ledger equal; %zu samples",
-                  facts->order_count, facts->left, units_put_up(view), facts->sample_count);
+                  facts->order_count - audit_count_returned(view), facts->left, units_put_up(view),
+                  facts->sample_count);
 }
 
 void audit_one_per_buyer(const struct audit_view *view, struct audit_check *check)
@@ -156,8 +174,8 @@ void audit_one_per_buyer(const struct audit_view *view, struct audit_check *chec
     for (size_t i = 1; i < view->row_count; i++) {
         const struct audit_row *row = view->by_buyer[i];
         if (strcmp(row->buyer, view->by_buyer[i - 1]->buyer) == 0)
-            audit_blame(&bad, "%s has orders %s and %s", row->buyer, view->by_buyer[i - 1]->order,
-                        row->order);
+            audit_blame_for(row->buyer, &bad, "%s has orders %s and %s", row->buyer,
+                            view->by_buyer[i - 1]->order, row->order);
     }
     if (!audit_is_settled(view, check, &bad, "orders too many"))
         audit_say(check, AUDIT_PASS, "%zu orders of as many buyers", view->row_count);
@@ -170,8 +188,8 @@ void audit_one_per_request(const struct audit_view *view, struct audit_check *ch
     for (size_t i = 1; i < view->row_count; i++) {
         const struct audit_row *row = view->by_rid[i];
         if (strcmp(row->rid, view->by_rid[i - 1]->rid) == 0)
-            audit_blame(&bad, "%s has orders %s and %s", row->rid, view->by_rid[i - 1]->order,
-                        row->order);
+            audit_blame_for(row->buyer, &bad, "%s has orders %s and %s", row->rid,
+                            view->by_rid[i - 1]->order, row->order);
     }
     for (size_t i = 1; i < view->row_count; i++)
         if (strcmp(view->rows[i].order, view->rows[i - 1].order) == 0)
@@ -234,7 +252,7 @@ static void late_winners(const struct audit_view *view, const struct demand *dem
                          struct offenders *bad)
 {
     for (size_t i = 0; i < view->facts->log_count; i++)
-        if (is_restock(&view->facts->log[i])) return;
+        if (is_restock(&view->facts->log[i]) || view->facts->log[i].returned) return;
     for (size_t i = 0; demand->told_buyer && i < view->facts->ask_count;) {
         struct ask_run run = audit_rid_run(view, i);
         if (audit_run_has(run, ASK_OK) && run.asks[0]->invoked_ns > demand->sold_out_at_ns &&
@@ -243,6 +261,36 @@ static void late_winners(const struct audit_view *view, const struct demand *dem
                         run.asks[0]->buyer, demand->told_buyer);
         i += run.count;
     }
+}
+
+/* Units that came back are left for good since the first sample that shows them, behind the last that
+ * shows none and the last that was sold. */
+static int64_t left_since_ns(const struct audit_view *view)
+{
+    const struct facts *facts = view->facts;
+    int64_t taken_ns = 0;
+
+    for (size_t i = 0; i < facts->ask_count; i++)
+        if (facts->asks[i].outcome == ASK_OK && facts->asks[i].answered_ns > taken_ns)
+            taken_ns = facts->asks[i].answered_ns;
+    for (size_t i = 0; i < facts->sample_count; i++)
+        if (view->samples[i].left <= 0 && view->samples[i].at_ns > taken_ns)
+            taken_ns = view->samples[i].at_ns;
+    for (size_t i = 0; i < facts->sample_count; i++)
+        if (view->samples[i].at_ns > taken_ns) return view->samples[i].at_ns;
+    return INT64_MAX;
+}
+
+/* Who was told sold-out before units came back, and not since, had his answer. */
+static void forget_old_refusals(const struct audit_view *view, struct demand *demand)
+{
+    int64_t since_ns = left_since_ns(view);
+
+    demand->told_buyer = NULL;
+    for (size_t i = 0; i < view->facts->ask_count && !demand->told_buyer; i++)
+        if (view->facts->asks[i].answer == ANSWER_SOLD_OUT &&
+            view->facts->asks[i].invoked_ns > since_ns)
+            demand->told_buyer = view->facts->asks[i].buyer;
 }
 
 void audit_no_undersell(const struct audit_view *view, struct audit_check *check)
@@ -254,6 +302,10 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
     measure_demand(view, &demand);
     count_unheard(view, &demand);
     late_winners(view, &demand, &bad);
+    if (left > 0 && audit_count_returned(view)) {
+        forget_old_refusals(view, &demand);
+        demand.left_buyer = NULL; /* as good as told: nobody promised him what came back */
+    }
     size_t given_back = audit_given_back(view, demand.unheard);
     size_t sold_again = bad.count + (left > 0 ? (size_t)left : 0);
     bool is_given_back = demand.told_buyer && sold_again > 0 && sold_again <= given_back;
@@ -274,13 +326,14 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
                   demand.kept_out);
     else
         audit_say(check, AUDIT_PASS, "%zu buyers, %zu units sold, %" PRId64 " left%s",
-                  demand.buyers, view->row_count, left,
+                  demand.buyers, view->row_count - audit_count_returned(view), left,
                   is_given_back ? "; lost orders gave units back" : "");
 }
 
 size_t audit_count_oversold(const struct audit_view *view)
 {
-    int64_t over = (int64_t)view->row_count - units_put_up(view);
+    int64_t taken = (int64_t)view->row_count - (int64_t)audit_count_returned(view);
+    int64_t over = taken - units_put_up(view);
 
     return view->facts->initial >= 0 && over > 0 ? (size_t)over : 0;
 }
@@ -288,7 +341,8 @@ size_t audit_count_oversold(const struct audit_view *view)
 size_t audit_count_undersold(const struct audit_view *view)
 {
     struct demand demand = {.buyers = 0};
-    int64_t unsold = units_put_up(view) - (int64_t)view->row_count;
+    int64_t taken = (int64_t)view->row_count - (int64_t)audit_count_returned(view);
+    int64_t unsold = units_put_up(view) - taken;
 
     if (view->facts->initial < 0 || unsold <= 0) return 0;
     measure_demand(view, &demand);

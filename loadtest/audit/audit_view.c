@@ -45,6 +45,16 @@ ORDER(ask_by_buyer, struct ask *const, by_name((*a)->buyer, (*b)->buyer, by_time
 ORDER(ask_by_order, struct ask *const, by_name((*a)->order, (*b)->order, by_time(*a, *b)));
 ORDER(lost_by_order, struct ask *const, strcmp((*a)->order, (*b)->order));
 ORDER(resolution_by_rid, struct resolution *const, strcmp((*a)->rid, (*b)->rid));
+/* As they were read, where the rest is the same: the ledger's in its order. */
+static int by_source(const struct pay_fact *a, const struct pay_fact *b)
+{
+    return a->source != b->source ? (a->source > b->source) - (a->source < b->source)
+                                  : (a > b) - (a < b);
+}
+
+ORDER(pay_by_order, struct pay_fact *const, by_name((*a)->order, (*b)->order, by_source(*a, *b)));
+ORDER(pay_by_payment, struct pay_fact *const,
+      by_name((*a)->payment, (*b)->payment, by_source(*a, *b)));
 ORDER(sample_by_time, struct sample, (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns));
 
 static struct row *sorted_rows(const struct row *rows, size_t count)
@@ -147,6 +157,23 @@ static bool view_samples(struct audit_view *view)
     return true;
 }
 
+static bool view_pays(struct audit_view *view)
+{
+    const struct facts *facts = view->facts;
+
+    view->pays_by_order = malloc((facts->pay_count + 1) * sizeof *view->pays_by_order);
+    view->pays_by_payment = malloc((facts->pay_count + 1) * sizeof *view->pays_by_payment);
+    if (!view->pays_by_order || !view->pays_by_payment) return false;
+    for (size_t i = 0; i < facts->pay_count; i++) {
+        view->pays_by_order[i] = &facts->pays[i];
+        if (facts->pays[i].payment) view->pays_by_payment[view->payment_count++] = &facts->pays[i];
+    }
+    qsort(view->pays_by_order, facts->pay_count, sizeof *view->pays_by_order, pay_by_order);
+    qsort(view->pays_by_payment, view->payment_count, sizeof *view->pays_by_payment,
+          pay_by_payment);
+    return true;
+}
+
 /* Of the answers 201, by order id, keep the first of each order that is in L no more. */
 static bool view_lost(struct audit_view *view)
 {
@@ -181,13 +208,18 @@ void audit_view_done(struct audit_view *view)
     free(view->samples);
     free(view->lost);
     free(view->acts);
+    free(view->pays_by_order);
+    free(view->pays_by_payment);
 }
 
 bool audit_view_init(struct audit_view *view, const struct facts *facts)
 {
     *view = (struct audit_view){.facts = facts};
+    if (facts->segment_count == 0) view->whole = facts_piece(facts);
+    view->pieces = facts->segment_count ? facts->segments : &view->whole;
+    view->piece_count = facts->segment_count ? facts->segment_count : 1;
     return view_rows(view) && view_asks(view) && view_resolutions(view) && view_samples(view) &&
-           view_lost(view);
+           view_pays(view) && view_lost(view);
 }
 
 /* ---- finding ---- */

@@ -19,20 +19,27 @@ struct audit_row {
 struct audit_act {
     const struct ledger_entry *entry;
     const char *what; /* the step */
+    int64_t units;    /* put up by it: of "created" in all segments */
     bool is_asked;    /* an operator asked for it; without an operators' log it is believed */
 };
 
 struct audit_view {
-    const struct facts *facts;             /* borrowed */
-    struct audit_row *rows;                /* owned: L, by order id */
-    const struct audit_row **by_buyer;     /* owned: L, by buyer */
-    const struct audit_row **by_rid;       /* owned: L, by rid */
-    const struct ask **asks_by_rid;        /* owned: by rid, then time */
-    const struct ask **asks_by_buyer;      /* owned: by buyer, then time */
-    const struct resolution **resolutions; /* owned: by rid */
-    struct sample *samples;                /* owned: by time */
-    const struct ask **lost;               /* owned: who was told first, by order id */
-    struct audit_act *acts;                /* owned: in the ledger's order */
+    const struct facts *facts;  /* borrowed */
+    struct piece whole;         /* of a sale in one piece */
+    const struct piece *pieces; /* borrowed: the segments, or the whole */
+    size_t piece_count;
+    struct audit_row *rows;                  /* owned: L, by order id */
+    const struct audit_row **by_buyer;       /* owned: L, by buyer */
+    const struct audit_row **by_rid;         /* owned: L, by rid */
+    const struct ask **asks_by_rid;          /* owned: by rid, then time */
+    const struct ask **asks_by_buyer;        /* owned: by buyer, then time */
+    const struct resolution **resolutions;   /* owned: by rid */
+    struct sample *samples;                  /* owned: by time */
+    const struct ask **lost;                 /* owned: who was told first, by order id */
+    struct audit_act *acts;                  /* owned: in the ledger's order */
+    const struct pay_fact **pays_by_order;   /* owned: by order, then source, then entry */
+    const struct pay_fact **pays_by_payment; /* owned: by payment, then as above; those with one */
+    size_t payment_count;                    /* of the latter */
     size_t row_count, lost_count, act_count;
     size_t accepted; /* orders that somebody was told by 201 */
     bool allow_lost;

@@ -42,23 +42,27 @@ uint64_t audit_count_pairs(size_t count)
     return count < 2 ? 0 : (uint64_t)count * (count - 1) / 2;
 }
 
+/* Ledgers of different segments have no order between them. */
 bool audit_count_fairness(const struct audit_view *view, struct fairness *out_fairness)
 {
     const struct facts *facts = view->facts;
     int64_t *arrivals = calloc(facts->sold_count + 1, sizeof *arrivals);
     int64_t *spare = calloc(facts->sold_count + 1, sizeof *spare);
     bool has_room = arrivals && spare;
-    size_t orders = 0;
 
-    for (size_t i = 0; has_room && i < facts->sold_count; i++) {
-        struct ask_run run = audit_find_rid(view, facts->sold[i].rid); /* by time */
-        if (run.count) arrivals[orders++] = run.asks[0]->invoked_ns;
+    *out_fairness = (struct fairness){.orders = 0};
+    for (size_t n = 0; has_room && n < view->piece_count; n++) {
+        const struct range *sold = &view->pieces[n].sold;
+        size_t orders = 0;
+
+        for (size_t i = sold->from; i < sold->from + sold->count; i++) {
+            struct ask_run run = audit_find_rid(view, facts->sold[i].rid); /* by time */
+            if (run.count) arrivals[orders++] = run.asks[0]->invoked_ns;
+        }
+        out_fairness->orders += orders;
+        out_fairness->pairs += audit_count_pairs(orders);
+        out_fairness->inversions += audit_count_inversions(arrivals, spare, orders);
     }
-    if (has_room)
-        *out_fairness =
-            (struct fairness){.orders = orders,
-                              .pairs = audit_count_pairs(orders),
-                              .inversions = audit_count_inversions(arrivals, spare, orders)};
     free(arrivals);
     free(spare);
     return has_room;

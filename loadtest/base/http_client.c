@@ -73,6 +73,7 @@ static bool set_headers(const struct http_request *request, struct curl_slist **
         return false;
     if (request->buyer && !add_header(headers, "X-User-Id: ", request->buyer)) return false;
     if (request->key && !add_header(headers, "Idempotency-Key: ", request->key)) return false;
+    if (request->header && !add_header(headers, "", request->header)) return false;
     return !request->json || add_header(headers, "Content-Type: ", "application/json");
 }
 
@@ -88,7 +89,9 @@ static bool set_options(CURL *curl, const struct http_request *request,
            curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEDATA, (void *)taker) == CURLE_OK &&
            (!request->json ||
-            curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->json) == CURLE_OK);
+            curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->json) == CURLE_OK) &&
+           (!request->method ||
+            curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK);
 }
 
 bool http_client_send(struct http_client *client, const struct http_request *request,
@@ -97,6 +100,7 @@ bool http_client_send(struct http_client *client, const struct http_request *req
     struct curl_slist *headers = NULL;
     struct taker taker = {out_reply, request->save};
     CURLcode code = CURLE_OUT_OF_MEMORY;
+    curl_off_t retry_after_s = 0;
 
     out_reply->status = 0;
     out_reply->body_len = 0;
@@ -107,5 +111,7 @@ bool http_client_send(struct http_client *client, const struct http_request *req
     if (code != CURLE_OK)
         return failure_set(failure, "%s: %s", request->url, curl_easy_strerror(code));
     (void)curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &out_reply->status);
+    (void)curl_easy_getinfo(client->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
+    out_reply->retry_after_s = (long)retry_after_s;
     return true;
 }

@@ -13,16 +13,19 @@ struct http_client; /* opaque; one thread */
 
 struct http_request {
     const char *url;
-    const char *json;  /* body of a POST; NULL: GET */
-    const char *token; /* bearer token, or NULL */
-    const char *buyer; /* X-User-Id, or NULL */
-    const char *key;   /* Idempotency-Key, or NULL */
-    FILE *save;        /* gets the whole body, however long; or NULL */
+    const char *json;   /* body of a POST; NULL: GET */
+    const char *method; /* another one than these; or NULL */
+    const char *header; /* one more, "NAME: VALUE"; or NULL */
+    const char *token;  /* bearer token, or NULL */
+    const char *buyer;  /* X-User-Id, or NULL */
+    const char *key;    /* Idempotency-Key, or NULL */
+    FILE *save;         /* gets the whole body, however long; or NULL */
 };
 
 struct http_reply {
     long status;
-    char body[16384]; /* cut there */
+    long retry_after_s; /* 0: it does not say */
+    char body[16384];   /* cut there */
     size_t body_len;
 };
 

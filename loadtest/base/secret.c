@@ -3,8 +3,11 @@
  */
 #include "secret.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 bool secret_read(const char *flag, const char *path, char out_secret[SECRET_MAX],
                  struct failure *failure)
@@ -22,4 +25,19 @@ bool secret_read(const char *flag, const char *path, char out_secret[SECRET_MAX]
     memcpy(out_secret, line, length);
     out_secret[length] = '\0';
     return true;
+}
+
+bool secret_make(const char *path, char out_secret[SECRET_MAX], struct failure *failure)
+{
+    unsigned char bytes[16];
+
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return failure_set(failure, "getrandom: %s", failure_errno_text());
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(out_secret + 2 * i, 3, "%02x", bytes[i]);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return failure_set(failure, "%s: %s", path, failure_errno_text());
+    bool is_written = dprintf(fd, "%s\n", out_secret) > 0;
+    return (close(fd) == 0 && is_written) ||
+           failure_set(failure, "%s: %s", path, failure_errno_text());
 }

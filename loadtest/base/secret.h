@@ -19,4 +19,7 @@ enum { SECRET_MAX = 256 };
 bool secret_read(const char *flag, const char *path, char out_secret[SECRET_MAX],
                  struct failure *failure);
 
+/* A new one, 128 random bits in hex, in a file that only we may read. */
+bool secret_make(const char *path, char out_secret[SECRET_MAX], struct failure *failure);
+
 #endif

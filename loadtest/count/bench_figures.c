@@ -31,6 +31,19 @@
         .kind = BENCH_PURCHASE, .guard = "mutex", .at = BENCH_AT_SECOND                            \
     }
 
+#define MUTEX_SEGMENTS                                                                             \
+    {                                                                                              \
+        .kind = BENCH_PURCHASE, .guard = "mutex", .at = BENCH_AT_SECOND, .segments = 3             \
+    }
+#define PAIR                                                                                       \
+    {                                                                                              \
+        .kind = BENCH_PAIR, .guard = "mutex"                                                       \
+    }
+#define READ                                                                                       \
+    {                                                                                              \
+        .kind = BENCH_READ, .guard = "mutex"                                                       \
+    }
+
 const struct bench_figure bench_figures[BENCH_FIGURE_COUNT] = {
     [BENCH_PURCHASE_LIVEZ_64] = {"purchase-livez-64",
                                  "guarded purchases/s ÷ /livez, 64 connections", "", 0.50, 0.70,
@@ -58,6 +71,9 @@ const struct bench_figure bench_figures[BENCH_FIGURE_COUNT] = {
     [BENCH_CLUSTER_SALES] = {"cluster-sales",
                              "30 sales on 3 masters ÷ on one Redis, 1024 connections", "", 0.50, 1,
                              BENCH_HIGHER, BENCH_STAGE_CLUSTER, 1024, 30, MUTEX_SECOND, MUTEX},
+    [BENCH_SEGMENTS] = {"segments",
+                        "3 masters, one sale in 3 segments ÷ one Redis, 1024 connections", "", 0.85,
+                        1, BENCH_HIGHER, BENCH_STAGE_SEGMENTS, 1024, 0, MUTEX_SEGMENTS, MUTEX},
     [BENCH_PURCHASE_TLS_64] = {"purchase-tls-64",
                                "purchases/s with TLS to Redis ÷ without, 64 connections", "", 0.90,
                                1, BENCH_HIGHER, BENCH_STAGE_TLS, 64, 0, MUTEX_SECOND, MUTEX},
@@ -65,6 +81,15 @@ const struct bench_figure bench_figures[BENCH_FIGURE_COUNT] = {
                                  "purchases/s with TLS to Redis ÷ without, 1024 connections", "",
                                  0.90, 1, BENCH_HIGHER, BENCH_STAGE_TLS, 1024, 0, MUTEX_SECOND,
                                  MUTEX},
+    [BENCH_PAIR_PURCHASE] = {"pair-purchase",
+                             "orders held and paid/s ÷ purchases/s, 1024 connections", "", 0.45,
+                             0.5, BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, PAIR, READ},
+    [BENCH_BOOK_FOLLOWS] = {"book-follows",
+                            "purchases/s with the book following ÷ without, 1024 connections", "",
+                            0.85, 1, BENCH_HIGHER, BENCH_STAGE_BOOK, 1024, 0, MUTEX, MUTEX_SECOND},
+    [BENCH_BOOK_WAIT] = {"book-wait", "purchases/s with --book-wait 1 ÷ without, 1024 connections",
+                         "", 0.60, 0.8, BENCH_HIGHER, BENCH_STAGE_WAIT, 1024, 0, MUTEX,
+                         MUTEX_SECOND},
     [BENCH_SERVICE_MEMORY] = {"service-memory", "service memory, 2048 busy connections", "MiB", 150,
                               100, BENCH_LOWER, BENCH_STAGE_ONE, 2048, 0, PAGE, PAGE},
     [BENCH_REDIS_MEMORY] = {"redis-memory", "Redis memory per order", "B", 250, 150, BENCH_LOWER,
@@ -78,12 +103,13 @@ static bool starts_with(const char *text, const char *start)
 
 bool bench_figures_have(const char *start)
 {
-    static const char of_guards[] = "cost-"; /* the service knows which there are */
+    static const char *const of_guards[] = {"cost-", "ladder-"}; /* the service knows them */
 
     for (int i = 0; i < BENCH_FIGURE_COUNT; i++)
         if (starts_with(bench_figures[i].name, start)) return true;
-    size_t length = strlen(start) < strlen(of_guards) ? strlen(start) : strlen(of_guards);
-    return strncmp(of_guards, start, length) == 0;
+    for (size_t i = 0; i < sizeof of_guards / sizeof *of_guards; i++)
+        if (starts_with(of_guards[i], start) || starts_with(start, of_guards[i])) return true;
+    return false;
 }
 
 int bench_figures_connections(long *out_connections, int most)

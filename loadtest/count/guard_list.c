@@ -1,6 +1,6 @@
 /*
- * A guard's line starts with two blanks; a further line, deeper in, says "FLAWED, needs --lab,
- * FINDING: WHY" when it is. One thread.
+ * A guard's line starts with two blanks; further lines, deeper in, say "needs FLAG" when it does, and
+ * "FLAWED, needs --lab, FINDING: WHY" when it is. One thread.
  */
 #include "guard_list.h"
 
@@ -24,6 +24,25 @@ bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct fai
     return programs_seckilld(program, failure) &&
            (bench_machine_output_of(argv, run_dir, out, size) ||
             failure_set(failure, "%s --help does not end well", program));
+}
+
+const char *guard_list_finding_name(guard_finding finding)
+{
+    static const char *const names[] = {
+        [GUARD_SOUND] = "sound", [GUARD_OVERSELLS] = "oversells", [GUARD_STUCK] = "stuck"};
+    return names[finding];
+}
+
+/* "needs FLAG" */
+static bool take_need(const char *line, size_t length, struct guard_entry *guard)
+{
+    static const char head[] = "needs ";
+    size_t head_len = sizeof head - 1;
+
+    if (!starts_with(line, head) || length - head_len >= sizeof guard->needs) return false;
+    (void)snprintf(guard->needs, sizeof guard->needs, "%.*s", (int)(length - head_len),
+                   line + head_len);
+    return true;
 }
 
 /* "FLAWED, needs --lab, FINDING: WHY", up to the line's end. false: of another shape. */
@@ -50,9 +69,12 @@ static bool take_line(const char *line, size_t length, struct guard_list *guards
     size_t indent = strspn(line, " ");
     size_t name_len = strcspn(line + indent, " \n");
 
-    if (indent > 2)
-        return guards->count > 0 &&
-               take_flaw(line + indent, length - indent, &guards->list[guards->count - 1]);
+    if (indent > 2) {
+        if (guards->count == 0) return false;
+        struct guard_entry *last = &guards->list[guards->count - 1];
+        return take_need(line + indent, length - indent, last) ||
+               take_flaw(line + indent, length - indent, last);
+    }
     if (name_len == 0 || name_len >= GUARD_NAME_MAX || guards->count == GUARDS_MAX) return false;
     struct guard_entry *guard = &guards->list[guards->count++];
     *guard = (struct guard_entry){.finding = GUARD_SOUND};
@@ -134,7 +156,36 @@ void guard_list_keep_sound(struct guard_list *guards)
     guards->count = kept;
 }
 
-bool guard_list_has(const struct guard_list *guards, const char *name)
+bool guard_list_needs(const struct guard_list *guards, const char *flag)
 {
-    return find(guards, name, strlen(name)) != NULL;
+    for (int i = 0; i < guards->count; i++)
+        if (strcmp(guards->list[i].needs, flag) == 0) return true;
+    return false;
+}
+
+void guard_list_drop_needing(struct guard_list *guards, const char *flag)
+{
+    int kept = 0;
+
+    for (int i = 0; i < guards->count; i++)
+        if (strcmp(guards->list[i].needs, flag) != 0) guards->list[kept++] = guards->list[i];
+    guards->count = kept;
+}
+
+void guard_list_drop_not_here(struct guard_list *guards)
+{
+    for (int kind = 0; kind < OWN_KINDS; kind++)
+        if (!own_server_is_here((own_kind)kind))
+            guard_list_drop_needing(guards, own_server_flag((own_kind)kind));
+}
+
+void guard_list_tell_needs(const struct guard_list *guards, bool out_needs[OWN_KINDS])
+{
+    for (int kind = 0; kind < OWN_KINDS; kind++)
+        out_needs[kind] = guard_list_needs(guards, own_server_flag((own_kind)kind));
+}
+
+const struct guard_entry *guard_list_find(const struct guard_list *guards, const char *name)
+{
+    return find(guards, name, strlen(name));
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/failure.h"
+#include "base/own_server.h"
 
 enum {
     GUARDS_MAX = 32,
@@ -25,7 +26,8 @@ typedef enum guard_finding {
 
 struct guard_entry {
     char name[GUARD_NAME_MAX];
-    char flaw[GUARD_FLAW_MAX]; /* in the service's words; "" when sound */
+    char needs[GUARD_NAME_MAX]; /* the flag that names servers it runs only with; "": none */
+    char flaw[GUARD_FLAW_MAX];  /* in the service's words; "" when sound */
     guard_finding finding;
 };
 
@@ -34,6 +36,9 @@ struct guard_list {
     int count;
     long batch; /* the service's default; 0: it does not say */
 };
+
+/* "sound", "oversells", "stuck" */
+const char *guard_list_finding_name(guard_finding finding);
 
 /* What `seckilld --help` prints. */
 bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct failure *failure);
@@ -52,7 +57,15 @@ bool guard_list_choose(const struct guard_list *all, const char *wish,
 /* Drop the flawed ones. */
 void guard_list_keep_sound(struct guard_list *guards);
 
-/* Is there one of that name? */
-bool guard_list_has(const struct guard_list *guards, const char *name);
+/* Does one of them need that flag? Drop those that do. */
+bool guard_list_needs(const struct guard_list *guards, const char *flag);
+void guard_list_drop_needing(struct guard_list *guards, const char *flag);
+/* Drop those that need a server which is not installed here. */
+void guard_list_drop_not_here(struct guard_list *guards);
+/* Which servers they need. */
+void guard_list_tell_needs(const struct guard_list *guards, bool out_needs[OWN_KINDS]);
+
+/* NULL: there is none of that name. */
+const struct guard_entry *guard_list_find(const struct guard_list *guards, const char *name);
 
 #endif

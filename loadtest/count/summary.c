@@ -176,6 +176,8 @@ bool summary_count(const struct facts *facts, struct summary *out_summary, struc
     };
     const struct course course = course_of(facts);
 
+    for (size_t i = 0; i < facts->log_count && summary.sold >= facts->log[i].returned; i++)
+        summary.sold -= facts->log[i].returned;
     for (size_t i = 0; i < facts->ask_count; i++)
         count_ask(&facts->asks[i], &summary);
     count_rates(facts, &course, &summary);

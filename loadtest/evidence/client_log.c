@@ -168,6 +168,24 @@ static bool take_sample(struct reader *reader, const json_t *line, int64_t at_ns
     return facts_add_sample(reader->facts, sample) || no_memory(reader);
 }
 
+/* What a buyer was told became of an order that is paid for later. */
+static bool take_told(struct reader *reader, const json_t *line)
+{
+    const char *buyer = json_file_lines_text(line, "buyer");
+    const char *order = json_file_lines_text(line, "order");
+    const char *state = json_file_lines_text(line, "state");
+    struct pay_fact told = {.source = PAY_BY_BUYER, .step = PAY_PAID, .amount = -1};
+
+    if (!buyer || !order || !state) return malformed(reader, "told without buyer, order, state");
+    if (strcmp(state, "cancelled") == 0)
+        told.step = PAY_CANCELLED;
+    else if (strcmp(state, "paid") != 0)
+        return malformed(reader, "told neither paid nor cancelled");
+    told.buyer = keep(reader, buyer);
+    told.order = keep(reader, order);
+    return (told.buyer && told.order && facts_add_pay(reader->facts, told)) || no_memory(reader);
+}
+
 static bool take_stray(struct reader *reader, const json_t *line)
 {
     const json_t *status = json_object_get(line, "status");
@@ -197,6 +215,7 @@ static bool take_event(void *arg, json_t *line, struct failure *why)
     if (strcmp(event, "info") == 0) return take_answer(reader, line, at_ns, ASK_INFO);
     if (strcmp(event, "resolve") == 0) return take_resolve(reader, line);
     if (strcmp(event, "sample") == 0) return take_sample(reader, line, at_ns);
+    if (strcmp(event, "told") == 0) return take_told(reader, line);
     if (strcmp(event, "stray") == 0) return take_stray(reader, line);
     return malformed(reader, "unknown event \"e\"");
 }

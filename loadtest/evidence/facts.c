@@ -60,6 +60,7 @@ void facts_done(struct facts *facts)
         free(facts->arena);
         facts->arena = previous;
     }
+    free(facts->segments);
     free(facts->orders);
     free(facts->sold);
     free(facts->log);
@@ -67,6 +68,7 @@ void facts_done(struct facts *facts)
     free(facts->resolutions);
     free(facts->samples);
     free(facts->steps);
+    free(facts->pays);
     facts_init(facts);
 }
 
@@ -102,6 +104,7 @@ const char *facts_rid(struct facts *facts, const char *key, size_t key_len, cons
     }                                                                                              \
     _Static_assert(true, "")
 
+ADDER(segment, piece, segments);
 ADDER(order, row, orders);
 ADDER(sold, row, sold);
 ADDER(log, ledger_entry, log);
@@ -109,6 +112,7 @@ ADDER(ask, ask, asks);
 ADDER(resolution, resolution, resolutions);
 ADDER(sample, sample, samples);
 ADDER(step, operator_step, steps);
+ADDER(pay, pay_fact, pays);
 
 static int by_buyer(const void *left, const void *right)
 {
@@ -117,17 +121,57 @@ static int by_buyer(const void *left, const void *right)
     return strcmp(a->buyer, b->buyer);
 }
 
-void facts_drop_repeated_orders(struct facts *facts)
+void facts_drop_repeated_orders(struct facts *facts, size_t from)
 {
-    size_t kept = 0;
+    size_t kept = from;
 
-    if (facts->order_count < 2) return;
-    qsort(facts->orders, facts->order_count, sizeof *facts->orders, by_buyer);
-    for (size_t i = 1; i < facts->order_count; i++) {
+    if (facts->order_count < from + 2) return;
+    qsort(facts->orders + from, facts->order_count - from, sizeof *facts->orders, by_buyer);
+    for (size_t i = from + 1; i < facts->order_count; i++) {
         if (strcmp(facts->orders[i].buyer, facts->orders[kept].buyer) == 0) continue;
         facts->orders[++kept] = facts->orders[i];
     }
     facts->order_count = kept + 1;
+}
+
+static struct range rest(const struct range *last, size_t count)
+{
+    size_t from = last ? last->from + last->count : 0;
+
+    return (struct range){from, count - from};
+}
+
+struct piece facts_piece(const struct facts *facts)
+{
+    const struct piece *last =
+        facts->segment_count ? &facts->segments[facts->segment_count - 1] : NULL;
+
+    return (struct piece){.orders = rest(last ? &last->orders : NULL, facts->order_count),
+                          .sold = rest(last ? &last->sold : NULL, facts->sold_count),
+                          .log = rest(last ? &last->log : NULL, facts->log_count),
+                          .initial = facts->initial,
+                          .restocked = facts->restocked,
+                          .epoch = facts->epoch,
+                          .left = facts->left,
+                          .state = facts->state,
+                          .has_stock = facts->has_stock};
+}
+
+void facts_join_segments(struct facts *facts)
+{
+    facts->initial = facts->restocked = facts->left = 0;
+    facts->epoch = facts->has_stock = 1;
+    facts->state = facts->segments[0].state;
+    for (size_t i = 0; i < facts->segment_count; i++) {
+        const struct piece *one = &facts->segments[i];
+
+        facts->restocked += one->restocked;
+        facts->left += one->left - one->moved;
+        facts->epoch += one->epoch - 1;
+        facts->has_stock = facts->has_stock && one->has_stock;
+        facts->initial =
+            one->initial < 0 || facts->initial < 0 ? -1 : facts->initial + one->initial;
+    }
 }
 
 static const char *const answer_names[ANSWER_COUNT] = {

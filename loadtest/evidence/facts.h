@@ -38,6 +38,8 @@ typedef enum ask_outcome {
     X(ANSWER_OVERLOADED, "overloaded")                                                             \
     X(ANSWER_STORE_UNAVAILABLE, "store-unavailable")                                               \
     X(ANSWER_OUTCOME_UNKNOWN, "outcome-unknown")                                                   \
+    X(ANSWER_ORDER_CANCELLED, "order-cancelled")                                                   \
+    X(ANSWER_ORDER_EXPIRED, "order-expired")                                                       \
     X(ANSWER_QUOTA_EXCEEDED, "quota-exceeded")                                                     \
     X(ANSWER_NOT_FOUND, "not-found")                                                               \
     X(ANSWER_UNAUTHENTICATED, "unauthenticated")                                                   \
@@ -78,11 +80,59 @@ struct ledger_entry {
     const char *key;     /* of "restocked": its idempotency key; else NULL */
     int64_t left;        /* units left after it */
     int64_t initial;     /* of "created"; else -1 */
-    int64_t units;       /* of "restocked": put up by it; else 0 */
+    int64_t units;       /* of "restocked": put up by it; of "moved-out", "moved-in"; else 0 */
     int64_t sellable_ms; /* of "restocked": before it these were not for sale; else 0 */
     int64_t epoch;       /* of the sale, after it */
     int64_t ends_ms;     /* of "patched", when it changed the end; else -1 */
+    int64_t pay_by_ms;   /* of "sold", when they are paid for later; else 0 */
     size_t sold;         /* orders it names */
+    size_t returned;     /* orders it takes back, "cancelled" or "expired" */
+    int64_t move, peer;  /* of "moved-out", "moved-in": its number; the segment at its other end */
+};
+
+/* One part of a sale, with a stock, orders and a ledger of its own: a segment, or the whole of a sale in one
+ * piece. Its orders are among those of the facts, `count` of them from `from` on, likewise the other two. */
+struct piece {
+    struct range {
+        size_t from, count;
+    } orders, sold, log;
+    int64_t initial, restocked, epoch, left; /* as in facts */
+    const char *state;
+    bool has_stock;
+    int64_t moved; /* units that came in, less those that went out */
+    int64_t moves; /* how many it has begun to move out */
+    struct move_pending {
+        int64_t number, units, target;
+    } moving; /* number 0: none */
+};
+
+/* Of an order that is paid for later, and of the money for it: where it stands, and who says so. */
+typedef enum pay_step {
+    PAY_HELD,
+    PAY_PAID,
+    PAY_CANCELLED,
+    PAY_EXPIRED,
+    PAY_OWED, /* a refund, as the next two */
+    PAY_SENT,
+    PAY_DONE,
+    PAY_CHARGED,
+    PAY_FORGED, /* an event that the service must not take, and took */
+} pay_step;
+
+typedef enum pay_source {
+    PAY_BY_LEDGER,   /* the stream: it came to that, in this entry */
+    PAY_BY_KEYS,     /* orders and refunds: it stands there */
+    PAY_BY_PROVIDER, /* its log: charged; or PAID: told so by the service */
+    PAY_BY_BUYER,    /* told so by the service */
+} pay_source;
+
+struct pay_fact {
+    pay_source source;
+    pay_step step;
+    const char *order, *buyer;
+    const char *payment, *currency, *reason; /* NULL: not known, not said */
+    int64_t amount;                          /* -1: not said */
+    size_t entry;                            /* of the ledger */
 };
 
 /* What the service answered after the run to "what became of this?"; order NULL: no order. */
@@ -129,18 +179,23 @@ typedef enum lock_left {
 struct arena; /* opaque */
 
 struct facts {
-    struct arena *arena; /* owned */
-    bool has_clients;    /* client files were given, empty ones too */
-    bool has_operators;  /* an operators' log was given, an empty one too */
-    bool has_stock;      /* the stock key holds a number: `left` */
-    int64_t left;
-    int64_t initial;                   /* of the sale hash, as the next; -1: none there */
-    int64_t restocked;                 /* 0: none there */
-    int64_t epoch, starts_ms, ends_ms; /* -1: none there */
-    const char *state;                 /* NULL: none there */
+    struct arena *arena;                      /* owned */
+    bool has_clients;                         /* client files were given, empty ones too */
+    bool has_operators;                       /* an operators' log was given, an empty one too */
+    bool has_stock;                           /* the stock key holds a number: `left` */
+    int64_t left;                             /* of segments those on their way between them, too */
+    int64_t initial;                          /* of the sale hash, as the next; -1: none there */
+    int64_t restocked;                        /* 0: none there */
+    int64_t epoch, starts_ms, ends_ms;        /* -1: none there */
+    int64_t window_ms;                        /* 0: not paid for later; else the next, too */
+    int64_t amount, paid, cancelled, expired; /* of the sale hash */
+    int64_t due; /* how many hold a unit, by the index of when they end */
+    const char *currency;
+    const char *state; /* NULL: none there */
     lock_left lock;
     int64_t lock_ms;                /* of its lease, when it was first seen; -1: none */
     const char *malformed;          /* first thing in Redis that has no meaning, or NULL */
+    struct piece *segments;         /* owned; none: the sale is in one piece */
     struct row *orders;             /* owned: the orders hash */
     struct row *sold;               /* owned: the orders in the ledger stream */
     struct ledger_entry *log;       /* owned: the ledger stream */
@@ -148,8 +203,10 @@ struct facts {
     struct resolution *resolutions; /* owned */
     struct sample *samples;         /* owned, in any order */
     struct operator_step *steps;    /* owned */
-    size_t order_count, sold_count, log_count, ask_count, resolution_count, sample_count,
-        step_count;
+    struct pay_fact *pays;          /* owned; those of the ledger in its order */
+    bool has_charges;               /* the provider's log was given, an empty one too */
+    size_t segment_count, order_count, sold_count, log_count, ask_count, resolution_count,
+        sample_count, step_count, pay_count;
     size_t stray_count; /* answers to nobody knows which request */
 };
 
@@ -163,6 +220,7 @@ const char *facts_rid(struct facts *facts, const char *key, size_t key_len, cons
 
 /* Append a copy. The strings in it are borrowed and must live as long as the facts. false: out of
  * memory. */
+bool facts_add_segment(struct facts *facts, struct piece segment);
 bool facts_add_order(struct facts *facts, struct row row);
 bool facts_add_sold(struct facts *facts, struct row row);
 bool facts_add_log(struct facts *facts, struct ledger_entry entry);
@@ -170,9 +228,15 @@ bool facts_add_ask(struct facts *facts, struct ask ask);
 bool facts_add_resolution(struct facts *facts, struct resolution resolution);
 bool facts_add_sample(struct facts *facts, struct sample sample);
 bool facts_add_step(struct facts *facts, struct operator_step step);
+bool facts_add_pay(struct facts *facts, struct pay_fact pay);
 
-/* Forget orders that were read twice (HSCAN may repeat one while a hash is rehashed). */
-void facts_drop_repeated_orders(struct facts *facts);
+/* Forget orders that were read twice, of those from `from` on (HSCAN may repeat one while a hash is rehashed). */
+void facts_drop_repeated_orders(struct facts *facts, size_t from);
+
+/* The facts' own numbers, as they are, of all that was added since the last segment or since ever. */
+struct piece facts_piece(const struct facts *facts);
+/* The facts' own numbers become those of all segments together, its state that of the first. */
+void facts_join_segments(struct facts *facts);
 
 const char *facts_answer_name(answer_kind kind);
 /* ANSWER_OTHER for a name that is not in the list. */

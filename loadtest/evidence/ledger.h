@@ -2,7 +2,7 @@
  * The load test's one door to Redis: reads a sale from its keys, never writes.
  *
  * Rights   the keys seckill:* read-only; EXISTS GET HGET HLEN HSCAN XRANGE PTTL PING, and INFO for the
- *          version. SELECT when the URL has a DB. Behind Sentinel ROLE, and of the Sentinels
+ *          version; ZCARD for a sale that is paid for later. SELECT when the URL has a DB. Behind Sentinel ROLE, and of the Sentinels
  *          PING and SENTINEL get-master-addr-by-name; in a cluster INFO and ASKING. The benches alone
  *          ask for CONFIG GET, too.
  * Shape    seckill:{ID}:sale    hash    initial, restocked, epoch, state, starts_ms, ends_ms ...
@@ -11,7 +11,14 @@
  *          seckill:{ID}:ledger  stream  event, left, epoch, initial (of created), units and key (of
  *                                       restocked), ends_ms (of patched), and one field `order` =
  *                                       "ORDER_ID:BUYER:KEY" per order sold
+ *                                       with pay_by, "ORDER_ID:BUYER[:PAYMENT]" of paid, cancelled,
+ *                                       expired, and `refund` = "PAYMENT:ORDER_ID:BUYER:AMOUNT:
+ *                                       CURRENCY:REASON" of refund-owed, -sent, -done
+ *          seckill:{ID}:refunds hash    PAYMENT -> "ORDER_ID:BUYER:AMOUNT:CURRENCY:REASON:STATE:MS"
+ *          seckill:{ID}:due     zset    counted
  *          seckill:{ID}:lock    any     looked at for its time to live alone
+ *          seckill:{ID}:segments string "COUNT:GENERATION": its segments are COUNT sales of their own, "ID.GENERATION.N",
+ *                                       with fields moved, moves, moving in the hash; moved-out, moved-in in the ledger
  * URL      one server, or those behind Sentinel, or a cluster: redis_url.h. With Sentinel the
  *          primary is found at ledger_open() and never changes; in a cluster each sale is looked
  *          for where it is now.
@@ -44,7 +51,7 @@ void ledger_close(struct ledger *ledger);
 /*
  * Read everything Redis holds of the sale into `facts`. Meant for after the run: while sales go on
  * the parts are read one after the other and need not fit. A lock that is still there gets the time
- * of its lease to go, at most a few seconds.
+ * of its lease to go, at most a few seconds. Of a sale in segments: those of all.
  *
  * Returns  false   no such sale, Redis unreachable, or out of memory. An entry that makes no sense
  *                  is no failure: facts->malformed keeps the first one for the auditor.
@@ -52,7 +59,7 @@ void ledger_close(struct ledger *ledger);
 bool ledger_sale_read(struct ledger *ledger, const char *sale, struct facts *facts,
                       struct failure *failure);
 
-/* The units left now; false when Redis does not answer or holds no number. */
+/* The units left now, of all segments, without those between them; false when Redis does not answer or holds no number. */
 bool ledger_sale_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
                        struct failure *failure);
 

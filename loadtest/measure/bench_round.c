@@ -19,10 +19,12 @@ enum {
     WRK_EVERY_MS = 20,
     WRK_MARGIN_S = 10,
     SETTLE_LIMIT_MS = 10000,
-    SALE_PATH_MAX = SALE_ID_MAX + 40
+    SALE_PATH_MAX = SALE_ID_MAX + 40,
+    PAIR_WINDOW_MS = 600000
 };
 
 static const char orders_metric[] = "seckill_orders_total";
+static const char payments_metric[] = "seckill_payment_events_total";
 static const char trips_metric[] = "seckill_redis_round_trips_total";
 
 __attribute__((format(printf, 2, 3))) static void doubt(struct bench_count *count,
@@ -95,6 +97,7 @@ static bool measure_page(const struct bench_field *field, const struct bench_tas
 
 struct instance_counts {
     double round_trips;
+    struct tally payments;
     struct tally outcomes;
     struct lock_times locks; /* of the task's guard, if it names one */
 };
@@ -108,6 +111,7 @@ static bool read_instance(const struct bench_field *field, const struct bench_ta
     if (!metrics) return false;
     out_counts->round_trips = counters_sum(metrics, trips_metric, NULL);
     counters_read_label(metrics, orders_metric, "outcome", &out_counts->outcomes);
+    counters_read_label(metrics, payments_metric, "result", &out_counts->payments);
     lock_times_read(metrics, task->guard ? task->guard : "", &out_counts->locks);
     free(metrics);
     return true;
@@ -226,6 +230,9 @@ static bool add_tolls(const struct bench_field *field, const struct bench_task *
         after.instance.round_trips - before->instance.round_trips - before->of_asking;
     (void)counters_add_calls(&before->instance.outcomes, &after.instance.outcomes,
                              &count->outcomes);
+    if (task->kind == BENCH_PAIR)
+        count->paid = counters_times(&after.instance.payments, "paid") -
+                      counters_times(&before->instance.payments, "paid");
     count->locks = after.instance.locks;
     lock_times_subtract(&count->locks, &before->instance.locks);
     count->commands =
@@ -261,7 +268,11 @@ static void check_sold(const struct bench_task *task, const struct speed_count *
     name_others(&count->outcomes, "created", others, sizeof others);
     if (speed->status_errors && !task->may_refuse)
         doubt(count, "%lld purchases answered with 400 and above%s", speed->status_errors, others);
-    if (count->accepted < count->answered || count->accepted > count->answered + task->connections)
+    if (count->paid >= 0 &&
+        (count->paid < count->answered || count->paid > count->answered + task->connections))
+        doubt(count, "wrk counted %lld paid, the service %lld", count->answered, count->paid);
+    if (count->accepted < count->answered ||
+        count->accepted > count->answered + 2 * task->connections)
         doubt(count, "wrk counted %lld accepted, Redis %lld", count->answered, count->accepted);
 }
 
@@ -272,9 +283,12 @@ static bool open_sales(const struct bench_field *field, const struct bench_task 
     for (long i = 1; i <= count_sales(task); i++) {
         char sale[SALE_ID_MAX + 1];
         name_sale(task, stem, i, sale);
-        if (!task->sale &&
-            !service_create_sale(field->service, sale, task->guard, field->options->stock, failure))
-            return false;
+        field->service->window_ms = task->kind == BENCH_PAIR ? PAIR_WINDOW_MS : 0;
+        field->service->segments = task->segments;
+        bool is_there = task->sale || service_create_sale(field->service, sale, task->guard,
+                                                          field->options->stock, failure);
+        field->service->window_ms = field->service->segments = 0;
+        if (!is_there) return false;
         if (!buy_one(field, task, sale, failure)) return false;
     }
     return true;
@@ -284,7 +298,12 @@ static bool measure_purchases(const struct bench_field *field, const struct benc
                               const char *stem, struct bench_count *count, struct failure *failure)
 {
     char path[SALE_PATH_MAX];
-    struct speed_round round = {.path = path, .method = "POST", .sales = task->sales};
+    bool is_pair = task->kind == BENCH_PAIR;
+    struct speed_round round = {.path = path,
+                                .method = "POST",
+                                .sales = task->sales,
+                                .script = task->kind == BENCH_PURCHASE ? NULL : "pairs.lua",
+                                .key = is_pair ? field->service->pay_key : NULL};
     struct speed_count speed;
     struct tolls before;
     int64_t left_before = 0;
@@ -348,17 +367,25 @@ bool bench_round_measure(const struct bench_field *field, const struct bench_tas
 {
     char sale[SALE_ID_MAX + 1];
 
-    *out_count = (struct bench_count){.per_s = 0};
+    *out_count = (struct bench_count){.paid = -1};
     (void)snprintf(sale, sizeof sale, "bench-%.30s", task->tag);
     switch (task->kind) {
     case BENCH_PAGE:
         return measure_page(field, task, out_count, failure);
     case BENCH_PURCHASE:
+    case BENCH_READ:
+    case BENCH_PAIR:
         return measure_purchases(field, task, task->sale ? task->sale : sale, out_count, failure);
     case BENCH_REFUSAL:
         return measure_refusals(field, task, sale, out_count, failure);
     }
     return false;
+}
+
+void bench_round_name_point(const struct bench_point *point, char out[BENCH_NAME_MAX])
+{
+    (void)snprintf(out, BENCH_NAME_MAX, "%s%s-%s", point->place ? "ladder-" : "cost",
+                   point->place ? point->place->name : "", point->guard);
 }
 
 void bench_round_add_point(struct bench_point *point, const struct bench_count *count)
@@ -372,6 +399,7 @@ void bench_round_add_point(struct bench_point *point, const struct bench_count *
     point->round_trips[point->count] = count->round_trips / orders;
     point->commands[point->count] = (double)count->commands / orders;
     point->per_s[point->count] = count->per_s;
+    point->p99_ms[point->count] = (double)count->speed.p99_us / 1000;
     point->locks[point->count] = count->locks;
     point->count++;
     point->accepted += count->accepted;

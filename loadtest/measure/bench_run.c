@@ -35,9 +35,9 @@ static long cost_duration_s(const struct bench *bench, const char *guard, bool i
 
 static void list_costs(struct bench *bench, const struct options *options)
 {
-    guard_list_keep_sound(&bench->guards);
     for (int i = 0; i < bench->guards.count; i++) {
         const char *guard = bench->guards.list[i].name;
+        if (bench->guards.list[i].finding != GUARD_SOUND) continue;
         char name[GUARD_NAME_MAX + 8];
         (void)snprintf(name, sizeof name, "cost-%s", guard);
         for (int single = 0; single < 2 && bench_wants(options, name); single++)
@@ -53,17 +53,11 @@ static void list_costs(struct bench *bench, const struct options *options)
 
 /* ---- one Redis ---- */
 
-static bool wants_lock_servers(const struct bench *bench)
-{
-    for (int i = 0; i < bench->point_count; i++)
-        if (strcmp(bench->points[i].guard, "redlock") == 0) return true;
-    return false;
-}
-
 static bool run_speed(struct bench_stage *stage)
 {
     if (!bench_stage_open(stage, "speed")) return false;
-    if (wants_lock_servers(stage->bench) && !bench_stage_add_lock_servers(stage)) return false;
+    stage->sites[0].options.window_ms = 1; /* so that it knows a payment provider's key */
+    if (!bench_stage_add_needs(stage)) return false;
     if (!bench_stage_open_site(stage, &stage->sites[0], "site") ||
         !bench_stage_add_instance(stage, 1))
         return false;
@@ -227,7 +221,9 @@ static void prepare(struct bench *bench, const struct options *options)
     }
     bench->cost_repeat = options->repeat < COST_REPEATS_MOST ? options->repeat : COST_REPEATS_MOST;
     bench->cost_duration_s = (options->duration_s + 2) / 3;
+    guard_list_drop_not_here(&bench->guards);
     list_costs(bench, options);
+    bench_ladder_plan(bench, options);
 }
 
 static bool wants_memory(const struct bench *bench)
@@ -235,11 +231,18 @@ static bool wants_memory(const struct bench *bench)
     return bench->rows[BENCH_SERVICE_MEMORY].is_wanted || bench->rows[BENCH_REDIS_MEMORY].is_wanted;
 }
 
+static bool wants_points(const struct bench *bench, const struct bench_place *place)
+{
+    for (int i = 0; i < bench->point_count; i++)
+        if (bench->points[i].place == place) return true;
+    return false;
+}
+
 static bool wants_ratio(const struct bench *bench, bench_kind_of_stage kind)
 {
     for (int i = 0; i < BENCH_RATIO_COUNT; i++)
         if (bench->rows[i].is_wanted && bench_figures[i].stage == kind) return true;
-    return kind == BENCH_STAGE_ONE && bench->point_count > 0;
+    return kind == BENCH_STAGE_ONE && wants_points(bench, NULL);
 }
 
 bool bench_run_stage(const struct bench_job *job, bench_run_on *run)
@@ -251,10 +254,22 @@ bool bench_run_stage(const struct bench_job *job, bench_run_on *run)
     stage->options = job->options;
     stage->run_dir = job->run_dir;
     stage->failure = job->failure;
+    stage->place = job->place;
+    stage->round = job->round;
     bool is_good = run(stage);
     bench_stage_close(stage);
     free(stage);
     return is_good;
+}
+
+/* Opened anew each round, so that none has a quieter hour than the others. */
+static bool measure_place(void *arg, long round, int which)
+{
+    struct bench_job here = *(const struct bench_job *)arg;
+
+    here.place = &bench_places[which];
+    here.round = round;
+    return !wants_points(here.bench, here.place) || bench_run_stage(&here, bench_ladder_run);
 }
 
 static bool run_stages(const struct bench_job *job)
@@ -266,7 +281,10 @@ static bool run_stages(const struct bench_job *job)
         {BENCH_STAGE_ONE, run_speed},
         {BENCH_STAGE_REPLICA, bench_topology_run_replica},
         {BENCH_STAGE_CLUSTER, bench_topology_run_cluster},
+        {BENCH_STAGE_SEGMENTS, bench_topology_run_segments},
         {BENCH_STAGE_TLS, bench_topology_run_tls},
+        {BENCH_STAGE_BOOK, bench_topology_run_book},
+        {BENCH_STAGE_WAIT, bench_topology_run_wait},
     };
 
     prepare(job->bench, job->options);
@@ -276,13 +294,16 @@ static bool run_stages(const struct bench_job *job)
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         if (wants_ratio(job->bench, stages[i].kind) && !bench_run_stage(job, stages[i].run))
             return false;
-    return !wants_memory(job->bench) || bench_run_stage(job, run_memory);
+    struct bench_job ladder = *job;
+    return bench_run_rounds(&(struct bench_rounds){job->bench->cost_repeat, BENCH_PLACE_COUNT,
+                                                   job->bench->seed, measure_place, &ladder}) &&
+           (!wants_memory(job->bench) || bench_run_stage(job, run_memory));
 }
 
 bool bench_run(struct bench *bench, const struct options *options, const char *run_dir,
                struct failure *failure)
 {
-    const struct bench_job job = {bench, options, run_dir, failure};
+    const struct bench_job job = {bench, options, run_dir, failure, NULL, 0};
     bool is_good = bench_run_begin(bench, options, run_dir, failure) && run_stages(&job);
 
     for (int i = 0; i < BENCH_FIGURE_COUNT; i++)

@@ -3,8 +3,9 @@
  *
  * Stages, one after the other. On the first, one Redis has two instances side by side, one with the
  * service's default batch and one with --batch 1, for ratios and costs; then come a primary with a
- * replica, and a cluster beside one Redis, with two instances each. On the last, one Redis has a
- * fresh instance per repeat, for memory. Append-only file and fsync always.
+ * replica, and a cluster beside one Redis, with two instances each; then the places of the ladder. On
+ * the last, one Redis has a fresh instance per repeat, for memory. Append-only file and fsync always,
+ * but where the ladder says otherwise.
  */
 #ifndef LOADTEST_BENCH_RUN_H
 #define LOADTEST_BENCH_RUN_H
@@ -14,16 +15,27 @@
 
 enum { BENCH_COST_CONNECTIONS = 1024 };
 
+/* On one Redis; in segments on three masters; on one Redis with few connections, so that batches are small. */
+enum { BENCH_TAKE_ONE, BENCH_TAKE_THREE, BENCH_TAKE_FEW, BENCH_TAKE_COUNT };
+
+/* What a purchase takes there, each round. */
+struct bench_take {
+    double service_us[ROUNDS_MAX], redis_us[ROUNDS_MAX]; /* processor time, of all primaries */
+    double batch[ROUNDS_MAX];                            /* purchases of a round trip */
+    int count;
+};
+
 /* What was measured, also by a sweep, which has points alone. Large: keep it off the stack. */
 struct bench {
     uint64_t seed;
     struct bench_row rows[BENCH_FIGURE_COUNT];
-    struct guard_list guards;                    /* those that are measured */
-    struct bench_point points[BENCH_THINGS_MAX]; /* of the bench: what guards cost */
+    struct guard_list guards;                    /* those that are measured, and others */
+    struct bench_point points[BENCH_THINGS_MAX]; /* of the bench: costs of guards, and the ladder */
     int point_count;
     long cost_repeat, cost_duration_s;
     int64_t orders;                    /* in Redis when its memory was read last */
     long long used_before, used_after; /* bytes: before the first of them, and then */
+    struct bench_take takes[BENCH_TAKE_COUNT];
     struct bench_machine machine;
     double seconds; /* the whole run */
 };
@@ -39,6 +51,8 @@ struct bench_job {
     const struct options *options;
     const char *run_dir;
     struct failure *failure;
+    const struct bench_place *place; /* of the ladder; NULL: none */
+    long round;                      /* there, from 1 */
 };
 
 struct bench_stage;

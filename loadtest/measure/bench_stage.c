@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { WARM_UP_S = 1 };
+enum { WARM_UP_S = 1, FEW_CONNECTIONS = 32 };
 
 void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
 {
@@ -45,13 +46,35 @@ bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, c
     if (!service_start(&site->service, &site->options, 0, site->dir, stage->failure)) return false;
     site->ledger = ledger_open(site->service.redis_url, stage->failure);
     if (!site->ledger) return false;
-    if (!stage->bench->machine.cores)
-        bench_machine_read(&stage->bench->machine, &site->service, site->ledger, site->dir);
+    struct bench_machine *machine = &stage->bench->machine;
+    if (machine->cores) return true;
+    bench_machine_read(machine, &site->service, site->ledger, site->dir);
+    if (stage->place) { /* each has its own */
+        (void)stpcpy(machine->appendonly, "by place");
+        (void)stpcpy(machine->appendfsync, "by place");
+    }
     return true;
 }
 
-bool bench_stage_add_lock_servers(struct bench_stage *stage)
+/* Whether a guard of its points needs them. */
+static bool wants_servers(const struct bench_stage *stage, const char *flag)
 {
+    const struct bench *bench = stage->bench;
+
+    for (int i = 0; i < bench->point_count; i++) {
+        const struct bench_point *point = &bench->points[i];
+        if (point->place == stage->place &&
+            strcmp(guard_list_find(&bench->guards, point->guard)->needs, flag) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool bench_stage_add_needs(struct bench_stage *stage)
+{
+    for (int kind = 0; kind < OWN_KINDS; kind++)
+        stage->sites[0].options.needs[kind] = wants_servers(stage, own_server_flag((own_kind)kind));
+    if (!wants_servers(stage, "--redlock")) return true;
     stage->sites[0].options.redlock = stage->urls;
     return bench_servers_add_locks(&stage->servers, stage->dir, stage->urls, stage->failure);
 }
@@ -63,6 +86,17 @@ bool bench_stage_add_instance(struct bench_stage *stage, long batch)
 
     options.batch = batch;
     return service_add_instance(&site->service, &options, 0, site->dir, stage->failure);
+}
+
+/* What its nodes wrote, like all that nobody audits. */
+static void discard_nodes(const struct bench_stage *stage)
+{
+    for (size_t i = 0; i < stage->topology.count && stage->nodes_dir[0]; i++) {
+        char node[RUN_PATH_MAX + 32];
+        (void)snprintf(node, sizeof node, "%s/%s", stage->nodes_dir,
+                       stage->topology.servers[i].name);
+        service_discard_data(node);
+    }
 }
 
 void bench_stage_close(struct bench_stage *stage)
@@ -77,6 +111,7 @@ void bench_stage_close(struct bench_stage *stage)
         service_discard_data(site->dir); /* of orders nobody audits: hundreds of megabytes */
     }
     topology_close(&stage->topology);
+    discard_nodes(stage);
     bench_servers_stop(&stage->servers);
 }
 
@@ -96,6 +131,48 @@ static struct bench_site *site_of(struct bench_stage *stage, bench_at at, int *o
 
 /* ---- ratios ---- */
 
+/* ---- what the segments take ---- */
+
+/* Processor time used so far by the instance and the primaries of a site. */
+struct bench_used {
+    double service_us, redis_us;
+};
+
+/* 0 for one that is not there. */
+static double used_by(pid_t pid)
+{
+    struct timespec used = {.tv_sec = 0};
+    clockid_t clock = 0;
+
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return 0;
+    return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
+}
+
+static struct bench_used used_at(const struct bench_stage *stage, bench_at at)
+{
+    struct bench_used used = {used_by(stage->sites[at].service.instances[0].process.pid), 0};
+
+    for (const pid_t *pid = stage->redis[at]; *pid; pid++)
+        used.redis_us += used_by(*pid);
+    return used;
+}
+
+/* What it took by the processor, for the simulation of more masters. */
+static void add_take(struct bench_stage *stage, int which, const struct bench_used *before,
+                     const struct bench_count *count)
+{
+    struct bench_take *take = &stage->bench->takes[which];
+    struct bench_used after =
+        used_at(stage, which == BENCH_TAKE_THREE ? BENCH_AT_SECOND : BENCH_AT_FIRST);
+    double orders = (double)count->accepted;
+
+    if (take->count == ROUNDS_MAX || orders <= 0 || count->round_trips <= 0) return;
+    take->service_us[take->count] = (after.service_us - before->service_us) / orders;
+    take->redis_us[take->count] = (after.redis_us - before->redis_us) / orders;
+    take->batch[take->count++] = orders / count->round_trips;
+}
+
 static bool measure_side(struct bench_stage *stage, const struct bench_figure *figure, bool is_over,
                          const char *tag, struct bench_count *out_count)
 {
@@ -107,10 +184,34 @@ static bool measure_side(struct bench_stage *stage, const struct bench_figure *f
         .connections = figure->connections,
         .duration_s = stage->options->duration_s,
         .sales = figure->sales,
+        .segments = side->segments,
     };
     struct bench_field field = bench_stage_field(stage, site_of(stage, side->at, &task.instance));
+    struct bench_used before = used_at(stage, side->at);
 
-    return bench_round_measure(&field, &task, out_count, stage->failure);
+    if (!bench_round_measure(&field, &task, out_count, stage->failure)) return false;
+    if (figure == &bench_figures[BENCH_SEGMENTS])
+        add_take(stage, is_over ? BENCH_TAKE_THREE : BENCH_TAKE_ONE, &before, out_count);
+    return true;
+}
+
+/* The same Redis with small batches: what a batch costs it besides its purchases. */
+static bool take_few(struct bench_stage *stage, long round)
+{
+    char tag[BENCH_TAG_MAX];
+    struct bench_task task = {.kind = BENCH_PURCHASE,
+                              .guard = "mutex",
+                              .tag = tag,
+                              .connections = FEW_CONNECTIONS,
+                              .duration_s = stage->options->duration_s};
+    struct bench_field field = bench_stage_field(stage, &stage->sites[0]);
+    struct bench_used before = used_at(stage, BENCH_AT_FIRST);
+    struct bench_count count;
+
+    (void)snprintf(tag, sizeof tag, "few%ld", round);
+    if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
+    add_take(stage, BENCH_TAKE_FEW, &before, &count);
+    return true;
 }
 
 void bench_stage_count_in(struct bench_row *row, const struct bench_count *count)
@@ -142,7 +243,7 @@ static bool measure_ratio(void *arg, long round, int id)
     bench_stage_say(stage, "  round %ld/%ld  %-20s %8.0f/s ÷ %8.0f/s = %.3f%s%s\n", round,
                     stage->options->repeat, row->figure->name, counts[0].per_s, counts[1].per_s,
                     row->repeats[row->count - 1], *doubt ? "  VOID: " : "", doubt);
-    return true;
+    return id != BENCH_SEGMENTS || take_few(stage, round);
 }
 
 bool bench_stage_warm_up(struct bench_stage *stage, bench_at at, const char *guard,
@@ -191,6 +292,7 @@ static bool measure_point(void *arg, long round, int which)
         .may_refuse = true,
     };
 
+    if (point->place != stage->place) return true;
     (void)snprintf(tag, sizeof tag, "k%ld-%d", round, which);
     if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
     bench_round_add_point(point, &count);
@@ -209,6 +311,6 @@ bool bench_stage_measure_points(struct bench_stage *stage, long rounds)
     struct bench *bench = stage->bench;
 
     stage->rounds = rounds;
-    return bench_run_rounds(
-        &(struct bench_rounds){rounds, bench->point_count, bench->seed, measure_point, stage});
+    return bench_run_rounds(&(struct bench_rounds){
+        rounds, bench->point_count, bench->seed + (uint64_t)stage->round, measure_point, stage});
 }

@@ -30,9 +30,12 @@ struct bench_stage {
     struct bench_servers servers;
     char urls[BENCH_URLS_MAX]; /* for the instances' flags */
     struct topology topology;
-    bench_kind_of_stage kind; /* whose ratios are measured */
-    long rounds;              /* of points */
-    struct failure *failure;  /* borrowed */
+    char nodes_dir[RUN_PATH_MAX + 16]; /* of its servers */
+    pid_t redis[2][4];                 /* of segments: the primaries of each site; 0 ends */
+    const struct bench_place *place;   /* borrowed: whose points are measured; or NULL */
+    bench_kind_of_stage kind;          /* whose ratios are measured */
+    long round, rounds;                /* of the ladder, if it is there, else 0; of points */
+    struct failure *failure;           /* borrowed */
 };
 
 /* What --quiet keeps from the screen. */
@@ -43,8 +46,8 @@ void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
 bool bench_stage_open(struct bench_stage *stage, const char *name);
 /* Start a service with site->options in a folder of that name, and read what the machine is. */
 bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, const char *name);
-/* Servers for the locks of guard redlock, before the first site is opened; nobody else needs them. */
-bool bench_stage_add_lock_servers(struct bench_stage *stage);
+/* What guards of its points need, before the first site is opened. */
+bool bench_stage_add_needs(struct bench_stage *stage);
 /* One more instance of the first site, with that --batch. */
 bool bench_stage_add_instance(struct bench_stage *stage, long batch);
 /* Harmless for one that was not opened. */
@@ -56,13 +59,20 @@ bool bench_stage_warm_up(struct bench_stage *stage, bench_at at, const char *gua
                          long connections);
 /* Warm up either instance, then all ratios of this kind of stage that are wanted, in shuffled rounds. */
 bool bench_stage_measure(struct bench_stage *stage, bench_kind_of_stage kind);
-/* All points of the bench, in so many shuffled rounds. */
+/* All points of its place, in so many shuffled rounds. */
 bool bench_stage_measure_points(struct bench_stage *stage, long rounds);
 
 /* The kinds besides one Redis: bench_topology.c. The stage is blank. */
 bool bench_topology_run_replica(struct bench_stage *stage);
 bool bench_topology_run_cluster(struct bench_stage *stage);
+bool bench_topology_run_segments(struct bench_stage *stage);
 bool bench_topology_run_tls(struct bench_stage *stage);
+bool bench_topology_run_book(struct bench_stage *stage);
+bool bench_topology_run_wait(struct bench_stage *stage);
+
+/* Guards on the stage's place: bench_ladder.c. What is wanted of it becomes points, after those of costs. */
+void bench_ladder_plan(struct bench *bench, const struct options *options);
+bool bench_ladder_run(struct bench_stage *stage);
 
 /* Take over the counts of a measurement. */
 void bench_stage_count_in(struct bench_row *row, const struct bench_count *count);

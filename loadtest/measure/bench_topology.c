@@ -11,7 +11,7 @@
 #include "base/moment.h"
 #include "bench_stage.h"
 
-enum { SYNC_MS = 1000, MASTERS = 3, SYNC_LIMIT_MS = 10000, LOOK_EVERY_MS = 20 };
+enum { SYNC_MS = 1000, SYNC_LIMIT_MS = 10000, LOOK_EVERY_MS = 20, MASTERS = 3 };
 
 static bool has_replica(struct bench_stage *stage, struct ledger *ledger)
 {
@@ -37,19 +37,25 @@ static bool await_replica(struct bench_stage *stage)
     return is_online || failure_set(stage->failure, "the replica does not follow its primary");
 }
 
-bool bench_topology_run_replica(struct bench_stage *stage)
+/* Its URL goes to stage->urls. */
+static bool add_primary_and_replica(struct bench_stage *stage)
 {
     static const char *const primary[] = {SERVICE_AOF, "--repl-diskless-sync-delay", "0", NULL};
-    struct bench_site *site = &stage->sites[0];
     char replica_of[32];
     const char *const replica[] = {SERVICE_AOF, "--replicaof", replica_of, NULL};
 
-    if (!bench_stage_open(stage, "replica")) return false;
     if (!bench_servers_add(&stage->servers, stage->dir, primary, stage->failure)) return false;
     (void)snprintf(replica_of, sizeof replica_of, "127.0.0.1 %d", stage->servers.list[0].port);
     if (!bench_servers_add(&stage->servers, stage->dir, replica, stage->failure)) return false;
     bench_servers_url(&stage->servers, 0, stage->urls);
-    if (!await_replica(stage)) return false;
+    return await_replica(stage);
+}
+
+bool bench_topology_run_replica(struct bench_stage *stage)
+{
+    struct bench_site *site = &stage->sites[0];
+
+    if (!bench_stage_open(stage, "replica") || !add_primary_and_replica(stage)) return false;
     site->options.redis = stage->urls;
     if (!bench_stage_open_site(stage, site, "site")) return false;
     site->options.sync_replicas = 1;
@@ -62,45 +68,96 @@ bool bench_topology_run_replica(struct bench_stage *stage)
     return bench_stage_measure(stage, BENCH_STAGE_REPLICA);
 }
 
-/* What the nodes wrote, like all that nobody audits. */
-static void discard_nodes(const char *dir)
+/* Of a cluster Redis itself tells them: it is not we who started those. The masters come first. */
+static bool find_processes(struct bench_stage *stage)
 {
-    for (int i = 1; i <= MASTERS; i++) {
-        char node[RUN_PATH_MAX + 16];
-        (void)snprintf(node, sizeof node, "%.1000s/n%d", dir, i);
-        service_discard_data(node);
+    stage->redis[0][0] = stage->servers.list[0].process.pid;
+    for (size_t i = 0; i < MASTERS && i < stage->topology.count; i++) {
+        char url[BENCH_SERVER_URL_MAX];
+        (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", stage->topology.servers[i].port);
+        struct ledger *ledger = ledger_open(url, stage->failure);
+        char *info = ledger ? ledger_info(ledger, "server", stage->failure) : NULL;
+        if (info) stage->redis[1][i] = (pid_t)counters_info_number(info, "process_id");
+        free(info);
+        ledger_close(ledger);
+        if (!info) return false;
     }
+    return true;
 }
 
-static bool measure_cluster(struct bench_stage *stage, const char *nodes_dir)
+static bool open_cluster(struct bench_stage *stage, const char *replicas)
 {
-    static const char *const alone[] = {SERVICE_AOF, NULL};
     const char *const words[] = {
-        "--set", "auto-aof-rewrite-min-size 512mb", "cluster", nodes_dir, "3", "0", NULL};
+        "--set", "auto-aof-rewrite-min-size 512mb", "cluster", stage->nodes_dir, "3", replicas,
+        NULL};
 
-    if (!bench_servers_add(&stage->servers, stage->dir, alone, stage->failure)) return false;
-    if (!topology_open(&stage->topology, words, stage->failure)) return false;
-    bench_servers_url(&stage->servers, 0, stage->urls);
+    (void)snprintf(stage->nodes_dir, sizeof stage->nodes_dir, "%.1000s/nodes", stage->dir);
+    return topology_open(&stage->topology, words, stage->failure);
+}
+
+static bool open_two_sites(struct bench_stage *stage)
+{
     stage->has_two_sites = true;
     stage->sites[0].options.redis = stage->urls;
     stage->sites[1].options.redis = stage->topology.url;
-    if (!bench_stage_open_site(stage, &stage->sites[0], "one") ||
-        !bench_stage_open_site(stage, &stage->sites[1], "three"))
-        return false;
-    bench_stage_say(stage, "cluster: three masters, and one Redis beside them, an instance each\n");
-    return bench_stage_measure(stage, BENCH_STAGE_CLUSTER);
+    return bench_stage_open_site(stage, &stage->sites[0], "one") &&
+           bench_stage_open_site(stage, &stage->sites[1], "three");
 }
 
 bool bench_topology_run_cluster(struct bench_stage *stage)
 {
-    char nodes_dir[RUN_PATH_MAX + 16];
+    static const char *const alone[] = {SERVICE_AOF, NULL};
 
     if (!bench_stage_open(stage, "cluster")) return false;
-    (void)snprintf(nodes_dir, sizeof nodes_dir, "%.1000s/nodes", stage->dir);
-    bool is_good = measure_cluster(stage, nodes_dir);
-    topology_close(&stage->topology);
-    discard_nodes(nodes_dir);
-    return is_good;
+    if (!bench_servers_add(&stage->servers, stage->dir, alone, stage->failure)) return false;
+    bench_servers_url(&stage->servers, 0, stage->urls);
+    if (!open_cluster(stage, "0") || !open_two_sites(stage)) return false;
+    bench_stage_say(stage, "cluster: three masters, and one Redis beside them, an instance each\n");
+    return bench_stage_measure(stage, BENCH_STAGE_CLUSTER);
+}
+
+/* Units move where a replica has each step alone, so both sites wait for one. */
+bool bench_topology_run_segments(struct bench_stage *stage)
+{
+    if (!bench_stage_open(stage, "segments") || !add_primary_and_replica(stage)) return false;
+    for (int i = 0; i < 2; i++) {
+        stage->sites[i].options.sync_replicas = 1;
+        stage->sites[i].options.sync_ms = SYNC_MS;
+    }
+    if (!open_cluster(stage, "1") || !open_two_sites(stage) || !find_processes(stage)) return false;
+    bench_stage_say(stage, "segments: three masters, and one Redis beside them, a replica and an "
+                           "instance each\n");
+    return bench_stage_measure(stage, BENCH_STAGE_SEGMENTS);
+}
+
+/* ---- the book ---- */
+
+/* Two of all, since a book has every sale of its Redis. */
+static bool measure_book(struct bench_stage *stage, bench_kind_of_stage kind)
+{
+    struct options *options = &stage->sites[0].options;
+
+    if (!bench_stage_open(stage, kind == BENCH_STAGE_WAIT ? "wait" : "book")) return false;
+    stage->has_two_sites = true;
+    options->needs[OWN_POSTGRES] = options->has_book = true;
+    options->waits_for_book = kind == BENCH_STAGE_WAIT;
+    if (!bench_stage_open_site(stage, &stage->sites[0], "book") ||
+        !bench_stage_open_site(stage, &stage->sites[1], "none"))
+        return false;
+    bench_stage_say(stage,
+                    "book: an instance whose orders are in PostgreSQL%s, and one beside it\n",
+                    options->waits_for_book ? " before they are answered" : "");
+    return bench_stage_measure(stage, kind);
+}
+
+bool bench_topology_run_book(struct bench_stage *stage)
+{
+    return measure_book(stage, BENCH_STAGE_BOOK);
+}
+
+bool bench_topology_run_wait(struct bench_stage *stage)
+{
+    return measure_book(stage, BENCH_STAGE_WAIT);
 }
 
 /* ---- TLS ---- */

@@ -35,6 +35,14 @@ static bool prepare(struct compare *compare, const struct options *options, cons
     if (!guard_list_parse(help, &all))
         return failure_set(failure, "the guards in seckilld --help are not understood");
     if (!guard_list_choose(&all, options->guard, &compare->guards, failure)) return false;
+    if (strcmp(options->guard, "all") == 0) {
+        int before = compare->guards.count;
+
+        guard_list_drop_not_here(&compare->guards);
+        if (!options->is_quiet && compare->guards.count < before)
+            (void)printf("without %d guards whose servers are not installed here\n",
+                         before - compare->guards.count);
+    }
     for (int i = 0; i < compare->guards.count; i++)
         compare->rows[i].guard = &compare->guards.list[i];
     compare->cells =
@@ -111,6 +119,8 @@ static bool run_cell(void *arg, long round, int guard)
     if (!place) return failure_set(all->failure, "out of memory");
     place->options = *all->options;
     place->options.guard = name;
+    const struct guard_list one = {.list = {compare->guards.list[guard]}, .count = 1};
+    guard_list_tell_needs(&one, place->options.needs);
     *cell = (struct compare_cell){.guard = guard, .round = round};
     bool is_done = make_folder(place, all->run_dir, name, round, all->failure) &&
                    add_lock_servers(place, all->failure) &&

@@ -19,7 +19,10 @@ bool sweep_plan(struct bench *bench, const struct options *options, struct failu
     struct bench_point point = {.duration_s = options->duration_s};
 
     if (!guard_list_choose(&all, options->sweep, guards, failure)) return false;
-    if (strcmp(options->sweep, "all") == 0) guard_list_keep_sound(guards);
+    if (strcmp(options->sweep, "all") == 0) {
+        guard_list_keep_sound(guards);
+        guard_list_drop_not_here(guards);
+    }
     for (int step = 0; step < options->connection_steps; step++)
         for (int i = 0; i < guards->count; i++) {
             point.guard = guards->list[i].name;
@@ -27,7 +30,7 @@ bool sweep_plan(struct bench *bench, const struct options *options, struct failu
             point.connections = options->connections[step];
             bench->points[bench->point_count++] = point;
         }
-    point.guard = guard_list_has(guards, favourite) ? favourite : guards->list[0].name;
+    point.guard = guard_list_find(guards, favourite) ? favourite : guards->list[0].name;
     point.connections = options_most_connections(options);
     for (int i = 0; i < BATCH_COUNT; i++) {
         point.batch = batches[i];
@@ -43,8 +46,7 @@ static bool run_on(struct bench_stage *stage)
     struct bench *bench = stage->bench;
 
     if (!bench_stage_open(stage, "sweep")) return false;
-    if (guard_list_has(&bench->guards, "redlock") && !bench_stage_add_lock_servers(stage))
-        return false;
+    if (!bench_stage_add_needs(stage)) return false;
     if (!bench_stage_open_site(stage, &stage->sites[0], "site")) return false;
     for (int i = 0; i < BATCH_COUNT; i++)
         if (!bench_stage_add_instance(stage, batches[i])) return false;
@@ -61,7 +63,7 @@ static bool run_on(struct bench_stage *stage)
 bool sweep_run(struct bench *bench, const struct options *options, const char *run_dir,
                struct failure *failure)
 {
-    const struct bench_job job = {bench, options, run_dir, failure};
+    const struct bench_job job = {bench, options, run_dir, failure, NULL, 0};
     bool is_good = bench_run_begin(bench, options, run_dir, failure) &&
                    sweep_plan(bench, options, failure) && bench_run_stage(&job, run_on);
 

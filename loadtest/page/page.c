@@ -16,12 +16,6 @@
 enum { PATH_ROOM = PAGE_PATH_MAX + 32 };
 
 static const char style[] =
-    ":root{color-scheme:light dark;--paper:#fff;--shade:#f4f4f2;"
-    "--c1:#1b1b1b;--c2:#555;--c3:#d9d9d6;--c4:#0067a5;--c5:#00785a;--c6:#b35900;--c7:#6f6f6f;"
-    "--c8:#c2281f;--c9:#8a3c8f}\n"
-    "@media(prefers-color-scheme:dark){:root{--paper:#16181a;--shade:#222528;"
-    "--c1:#ececea;--c2:#b0b0ad;--c3:#3d4145;--c4:#62b4ec;--c5:#3fc79c;--c6:#f0a24a;--c7:#a3a3a0;"
-    "--c8:#ff8577;--c9:#d79be0}}\n"
     "body{margin:0 auto;max-width:46rem;padding:1rem;background:var(--paper);color:var(--c1);"
     "font:1rem/1.5 system-ui,sans-serif}\n"
     "h1{font-size:1.6rem;line-height:1.2}h2{font-size:1.25rem;margin:2.5rem 0 .5rem}\n"
@@ -35,6 +29,8 @@ static const char style[] =
     "th,td{text-align:left;padding:.2rem .8rem .2rem 0;border-bottom:1px solid var(--c3);"
     "vertical-align:top;font-variant-numeric:tabular-nums}th{font-weight:600}\n"
     "details td,th{white-space:nowrap}\n"
+    "#ladder th{white-space:normal}#ladder td:nth-child(n+3):nth-child(-n+4){white-space:nowrap}"
+    "#ladder .scroll{width:min(94vw,84rem);margin-left:calc(50% - min(47vw,42rem))}\n"
     ".good{color:var(--c5)}.bad{color:var(--c8)}.open{color:var(--c6)}"
     ".good,.bad,.open{font-weight:600;white-space:nowrap}\n"
     ".missing{background:var(--shade);padding:.6rem .8rem}code{font-size:.9em}\n"
@@ -61,6 +57,11 @@ static const struct section {
     {"lock-times-of-guards", "Lock times", "Waiting for locks, and holding them",
      page_section_lock_times, PAGE_SWEEP, true},
     {"locks", "Locks", "The locks by themselves", page_section_locks, PAGE_LOCKS, false},
+    {"ways", "Ways", "Every way to a lock, side by side", page_section_ways, PAGE_WAYS, false},
+    {"ladder", "Ladder", "The ladder: what each guard sells and promises, on what",
+     page_section_ladder, PAGE_BENCH, false},
+    {"scaling", "Segments", "One sale over more masters: measured, and simulated",
+     page_section_scaling, PAGE_BENCH, false},
     {"figures", "Figures", "Figures of the service", page_section_figures, PAGE_BENCH, true},
     {"machine", "Machine", "Hardware and commit", page_section_machine, PAGE_KIND_COUNT, true},
 };
@@ -80,8 +81,8 @@ static void write_section(FILE *to, struct page *page, const struct section *sec
     bool needs_none = section->kind == PAGE_KIND_COUNT;
     const json_t *root = needs_none ? NULL : page->results->roots[section->kind];
     /* A speed run does instead of a bench. */
-    bool is_given =
-        needs_none || root || (section->kind == PAGE_BENCH && page->results->roots[PAGE_SPEED]);
+    bool is_given = needs_none || root ||
+                    (section->write == page_section_figures && page->results->roots[PAGE_SPEED]);
 
     (void)fprintf(to, "<section id=\"%s\">\n<h2>", section->id);
     page_escape(to, section->head);
@@ -100,6 +101,7 @@ static void write_head(FILE *to)
                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
                 "<title>seckill: what was measured</title>\n<style>\n",
                 to);
+    (void)fputs(page_plot_colours, to);
     (void)fputs(style, to);
     (void)fputs("</style>\n</head>\n<body>\n<main>\n<h1>seckill: what was measured</h1>\n"
                 "<p class=\"note\">",

@@ -17,6 +17,7 @@ typedef enum page_kind {
     PAGE_COMPARE,
     PAGE_SWEEP,
     PAGE_LOCKS,
+    PAGE_WAYS,
     PAGE_BENCH,
     PAGE_SPEED,
     PAGE_KIND_COUNT

@@ -11,6 +11,7 @@ const struct page_kind_text page_kinds[PAGE_KIND_COUNT] = {
     [PAGE_COMPARE] = {"compare", "a comparison of guards", "loadtest --guard all"},
     [PAGE_SWEEP] = {"sweep", "a sweep", "loadtest --sweep all"},
     [PAGE_LOCKS] = {"locks", "a lock bench", "lockbench --json FILE"},
+    [PAGE_WAYS] = {"ways", "a comparison of locks", "lockcompare --json FILE"},
     [PAGE_BENCH] = {"bench", "a bench of the service", "loadtest --bench"},
     [PAGE_SPEED] = {"speed", "a speed run", "loadtest --against livez"},
 };
@@ -31,6 +32,7 @@ static const struct need {
     {"points", "purchases_per_s", PAGE_SWEEP, JSON_OBJECT},
     {"rows", "name", PAGE_LOCKS, JSON_STRING},
     {"rows", "repeats", PAGE_LOCKS, JSON_ARRAY},
+    {"rows", "words", PAGE_WAYS, JSON_STRING},
     {"settings", "seed", PAGE_BENCH, JSON_INTEGER}, /* its rows may all be left out by --only */
     {"steps", "rounds", PAGE_SPEED, JSON_ARRAY},
 };
@@ -75,7 +77,7 @@ static bool take(struct page_results *results, json_t *root, const char *path,
     if (kind == PAGE_KIND_COUNT)
         return failure_set(failure,
                            "%s: is no result of loadtest or lockbench: its \"mode\" is none of "
-                           "verify, compare, sweep, bench, speed, locks",
+                           "verify, compare, sweep, bench, speed, locks, ways",
                            path);
     if (!check(root, kind, path, failure)) return false;
     if (results->roots[kind])

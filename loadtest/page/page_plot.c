@@ -1,5 +1,5 @@
 /*
- * The three kinds of picture. Pure but for the stream.
+ * The kinds of picture. Pure but for the stream.
  */
 #include "page_plot.h"
 
@@ -16,7 +16,16 @@ enum {
     TICK_PX = 4,
     LETTER_PX = 8, /* of a wide letter */
     TICKS = 4,
+    EVENT_PX = 36,
 };
+
+const char page_plot_colours[] =
+    ":root{color-scheme:light dark;--paper:#fff;--shade:#f4f4f2;"
+    "--c1:#1b1b1b;--c2:#555;--c3:#d9d9d6;--c4:#0067a5;--c5:#00785a;--c6:#b35900;--c7:#6f6f6f;"
+    "--c8:#c2281f;--c9:#8a3c8f}\n"
+    "@media(prefers-color-scheme:dark){:root{--paper:#16181a;--shade:#222528;"
+    "--c1:#ececea;--c2:#b0b0ad;--c3:#3d4145;--c4:#62b4ec;--c5:#3fc79c;--c6:#f0a24a;--c7:#a3a3a0;"
+    "--c8:#ff8577;--c9:#d79be0}}\n";
 
 /* ---- axes ---- */
 
@@ -160,6 +169,18 @@ void page_plot_draw(FILE *to, const struct page_plot *plot, page_plot_inside *in
 {
     draw_one(to, plot, PAGE_WIDE, inside, what);
     draw_one(to, plot, PAGE_NARROW, inside, what);
+}
+
+void page_plot_alone(FILE *to, const struct page_plot *plot, page_plot_inside *inside,
+                     const void *what)
+{
+    (void)fprintf(to,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+                  "font-family=\"sans-serif\" style=\"background:var(--paper)\">\n"
+                  "<style>%s</style>\n",
+                  PAGE_WIDE, plot->height, page_plot_colours);
+    draw_one(to, plot, PAGE_WIDE, inside, what);
+    (void)fputs("</svg>\n", to);
 }
 
 /* ---- rows ---- */
@@ -328,6 +349,73 @@ void page_plot_curve(FILE *to, const struct page_plot *plot, int width, const vo
     write_medians(to, &frame, curve);
     for (size_t i = 0; i < curve->count; i++)
         write_sample(to, &frame, curve->at[i], &curve->entries[i].sample);
+}
+
+/* ---- a story ---- */
+
+struct page_plot page_plot_of_story(const json_t *story)
+{
+    size_t count = json_array_size(json_object_get(story, "events"));
+
+    return (struct page_plot){
+        .name = "story",
+        .title = "What the first buyer who was wronged asked, was told, and has",
+        .text = "Of each request a bar, from asking to the answer, dashed when none came; then "
+                "what Redis has of this buyer.",
+        .height = (int)count * EVENT_PX + ROWS_MARGIN_PX};
+}
+
+static const char *word_of(const json_t *object, const char *name)
+{
+    const char *word = json_string_value(json_object_get(object, name));
+
+    return word ? word : "?";
+}
+
+/* Asked, and answered, or never: then to the right. */
+static void write_event(FILE *to, const struct frame *frame, const json_t *event, double y)
+{
+    const json_t *from = json_object_get(event, "from_ms");
+    const json_t *till = json_object_get(event, "to_ms");
+    char words[240];
+
+    (void)snprintf(words, sizeof words, "%.80s: %.128s", word_of(event, "what"),
+                   word_of(event, "words"));
+    write_text(to, frame->x.from, y + 14, value_style, words);
+    if (!json_is_number(from)) return;
+    double x = place(&frame->x, json_number_value(from));
+    double end = json_is_number(till) ? place(&frame->x, json_number_value(till)) : frame->x.to;
+    write_line(to, json_is_number(till) ? PAGE_BLUE : PAGE_RED,
+               json_is_number(till) ? "stroke-width=\"8\""
+                                    : "stroke-width=\"8\" stroke-dasharray=\"4 4\"",
+               "M%.1f %.1fH%.1f", x, y + 24, fmax(end, x + 2));
+}
+
+void page_plot_story(FILE *to, const struct page_plot *plot, int width, const void *what)
+{
+    const json_t *events = json_object_get(what, "events");
+    struct frame frame = {.x = {0, 1, 10, width - 20, false},
+                          .y = {0, 1, plot->height - 50, 8, false}};
+    double ticks[64];
+    char axis[160];
+
+    (void)snprintf(axis, sizeof axis, "milliseconds since %.80s first asked",
+                   word_of(what, "buyer"));
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+
+        frame.x.most = fmax(frame.x.most, json_number_value(json_object_get(event, "from_ms")));
+        frame.x.most = fmax(frame.x.most, json_number_value(json_object_get(event, "to_ms")));
+    }
+    size_t count = list_ticks(&frame.x, ticks, sizeof ticks / sizeof *ticks);
+    for (size_t i = 0; i < count; i++) {
+        write_x_grid(to, &frame, ticks[i]);
+        write_x_tick(to, &frame, ticks[i]);
+    }
+    write_frame(to, &frame, false);
+    write_x_name(to, &frame, axis);
+    for (size_t i = 0; i < json_array_size(events); i++)
+        write_event(to, &frame, json_array_get(events, i), frame.y.to + (double)i * EVENT_PX);
 }
 
 /* ---- strips ---- */

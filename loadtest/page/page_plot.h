@@ -1,5 +1,5 @@
 /*
- * Pictures: SVG for the inside of a page, in the page's own colours (light and dark). Nothing is loaded from
+ * Pictures: SVG for the inside of a page, or by itself, in the page's own colours (light and dark). Nothing is loaded from
  * anywhere.
  */
 #ifndef LOADTEST_PAGE_PLOT_H
@@ -36,6 +36,11 @@ typedef void page_plot_inside(FILE *to, const struct page_plot *plot, int width,
 /* The picture, for a wide and for a narrow screen. */
 void page_plot_draw(FILE *to, const struct page_plot *plot, page_plot_inside *inside,
                     const void *what);
+
+/* The same as a file of its own. */
+void page_plot_alone(FILE *to, const struct page_plot *plot, page_plot_inside *inside,
+                     const void *what);
+extern const char page_plot_colours[]; /* CSS */
 
 /* Rows of dots: one row for each entry, its repeats, median and range; or a heading. */
 struct page_row {
@@ -78,6 +83,10 @@ struct page_strips {
     double slice_ms, mark_ms; /* mark_ms < 0: there is nothing to mark */
     const char *mark;
 };
+
+/* A story of audit_story_json(): what was asked, from when to when; `what` is a json_t. */
+struct page_plot page_plot_of_story(const json_t *story);
+void page_plot_story(FILE *to, const struct page_plot *plot, int width, const void *what);
 
 int page_plot_strips_height(size_t count);
 void page_plot_strips(FILE *to, const struct page_plot *plot, int width, const void *what);

@@ -66,21 +66,16 @@ static void write_promises(struct page *page, const json_t *runs)
 {
     const json_t *promises = json_object_get(json_array_get(runs, 0), "promises");
 
-    (void)fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"promises\">"
-                "<table>\n<thead><tr><th scope=\"col\">promise</th><th scope=\"col\">verdict</th>"
-                "</tr></thead>\n<tbody>\n",
-                page->to);
+    page_table_open(page, "promises", (const char *const[]){"promise", "verdict", NULL});
     for (size_t i = 0; i < json_array_size(promises); i++) {
         char head[PAGE_LABEL_MAX];
         (void)snprintf(head, sizeof head, "%zu  %s", i + 1,
                        page_string(json_array_get(promises, i), "text"));
         page_row_begin(page, head);
-        (void)fputs("<td>", page->to);
-        page_verdict(page, worst_promise(runs, i));
-        (void)fputs("</td>", page->to);
+        page_verdict_cell(page, worst_promise(runs, i));
         page_row_end(page);
     }
-    (void)fputs("</tbody></table></div>\n", page->to);
+    page_table_close(page);
 }
 
 static void write_findings(struct page *page, const json_t *run)
@@ -103,6 +98,22 @@ static void write_findings(struct page *page, const json_t *run)
         (void)fputs("<p>", page->to);
         page_print(page->to, "Trouble: %s", page_string(run, "trouble"));
         (void)fputs("</p>\n", page->to);
+    }
+}
+
+/* Of the first sale in which a buyer was wronged. */
+static void write_story(struct page *page, const json_t *runs)
+{
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *story = json_object_get(json_array_get(runs, i), "story");
+        struct page_plot plot = page_plot_of_story(story);
+        char caption[200];
+
+        if (json_array_size(json_object_get(story, "events")) == 0) continue;
+        (void)snprintf(caption, sizeof caption, "%s, in %.40s.", plot.title,
+                       page_string(json_array_get(runs, i), "sale"));
+        page_figure(page, &plot, caption, page_plot_story, story);
+        return;
     }
 }
 
@@ -155,6 +166,7 @@ void page_section_verdicts(struct page *page, const json_t *root)
     write_promises(page, runs);
     for (size_t i = 0; i < json_array_size(runs); i++)
         write_findings(page, json_array_get(runs, i));
+    write_story(page, runs);
     write_run_table(page, runs);
 }
 
@@ -186,12 +198,6 @@ static const char *expected_words(const char *finding)
     return finding;
 }
 
-static bool read_measure(const json_t *row, const char *name, struct page_sample *out_sample)
-{
-    const json_t *measure = json_object_get(row, name);
-    return page_sample_read(json_object_get(measure, "repeats"), out_sample);
-}
-
 /* "oversold 97 (0 .. 387), ..." of those that were seen. */
 static void fault_cell(struct page *page, const json_t *row)
 {
@@ -200,7 +206,7 @@ static void fault_cell(struct page *page, const json_t *row)
     (void)fputs("<td>", page->to);
     for (size_t i = 0; i < FAULT_COUNT; i++) {
         struct page_sample sample;
-        if (!read_measure(row, faults[i].name, &sample) || sample.most <= 0) continue;
+        if (!page_measured(row, faults[i].name, &sample) || sample.most <= 0) continue;
         page_print(page->to, "%s%s %s", lead, faults[i].head, page_spread(&sample).text);
         lead = "; ";
     }
@@ -238,7 +244,7 @@ static void write_costs(struct page *page, const json_t *guards)
         page_row_begin(page, page_string(row, "guard"));
         for (size_t i = 0; i < COST_COUNT; i++) {
             struct page_sample sample;
-            bool is_known = read_measure(row, costs[i].name, &sample);
+            bool is_known = page_measured(row, costs[i].name, &sample);
             page_cell(page, "%s", is_known ? page_spread(&sample).text : "?");
         }
         const char *flaw = json_string_value(json_object_get(row, "flaw"));
@@ -255,15 +261,13 @@ void page_section_guards(struct page *page, const json_t *root)
     (void)fputs("<p>A sound guard must keep every promise; a flawed one is there to be seen "
                 "failing. Where a flaw was not triggered, this load did not reach it: it "
                 "neither crashes nor pauses anybody, as the lock lab does. Faults are counted "
-                "per sale: median (least .. most) of the rounds.</p>\n"
-                "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                "aria-label=\"guards\"><table>\n<thead><tr><th scope=\"col\">guard</th>"
-                "<th scope=\"col\">expected</th><th scope=\"col\">found</th>"
-                "<th scope=\"col\">faults</th></tr></thead>\n<tbody>\n",
+                "per sale: median (least .. most) of the rounds.</p>\n",
                 page->to);
+    page_table_open(page, "guards",
+                    (const char *const[]){"guard", "expected", "found", "faults", NULL});
     for (size_t i = 0; i < json_array_size(guards); i++)
         write_guard(page, json_array_get(guards, i));
-    (void)fputs("</tbody></table></div>\n", page->to);
+    page_table_close(page);
     write_costs(page, guards);
 }
 

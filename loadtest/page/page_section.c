@@ -70,8 +70,13 @@ void page_table_begin(struct page *page, const char *summary, const char *const 
     (void)fputs("<details><summary>Numbers: ", page->to);
     (void)fputc(tolower((unsigned char)*summary), page->to);
     page_escape(page->to, summary + 1);
-    (void)fputs("</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
-                page->to);
+    (void)fputs("</summary>\n", page->to);
+    page_table_open(page, summary, heads);
+}
+
+void page_table_open(struct page *page, const char *summary, const char *const heads[])
+{
+    (void)fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"", page->to);
     page_escape(page->to, summary);
     (void)fputs("\"><table>\n<thead><tr>", page->to);
     for (size_t i = 0; heads[i]; i++) {
@@ -84,7 +89,13 @@ void page_table_begin(struct page *page, const char *summary, const char *const 
 
 void page_table_end(struct page *page)
 {
-    (void)fputs("</tbody></table></div></details>\n", page->to);
+    page_table_close(page);
+    (void)fputs("</details>\n", page->to);
+}
+
+void page_table_close(struct page *page)
+{
+    (void)fputs("</tbody></table></div>\n", page->to);
 }
 
 void page_row_begin(struct page *page, const char *head)
@@ -129,7 +140,20 @@ void page_verdict(struct page *page, const char *verdict)
     (void)fputs("</span>", page->to);
 }
 
+void page_verdict_cell(struct page *page, const char *verdict)
+{
+    (void)fputs("<td>", page->to);
+    page_verdict(page, verdict);
+    (void)fputs("</td>", page->to);
+}
+
 /* ---- JSON ---- */
+
+bool page_measured(const json_t *object, const char *name, struct page_sample *out_sample)
+{
+    const json_t *measured = json_object_get(object, name);
+    return page_sample_read(json_object_get(measured, "repeats"), out_sample);
+}
 
 const char *page_string(const json_t *object, const char *name)
 {

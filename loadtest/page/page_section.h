@@ -22,6 +22,9 @@ void page_figure_of_rows(struct page *page, const struct page_plot *plot, const 
 /* <details> around a table. `heads` ends with NULL. Cells: the first of a row is its head. */
 void page_table_begin(struct page *page, const char *summary, const char *const heads[]);
 void page_table_end(struct page *page);
+/* The same, unfolded. */
+void page_table_open(struct page *page, const char *summary, const char *const heads[]);
+void page_table_close(struct page *page);
 void page_row_begin(struct page *page, const char *head);
 void page_cell(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void page_row_end(struct page *page);
@@ -29,6 +32,11 @@ void page_row_end(struct page *page);
 /* A verdict as a word with a sign, so that its colour says nothing alone. */
 void page_verdict(struct page *page, const char *verdict);
 
+/* The same in a cell of its own. */
+void page_verdict_cell(struct page *page, const char *verdict);
+
+/* The repeats of a member that was measured. false: there are none. */
+bool page_measured(const json_t *object, const char *name, struct page_sample *out_sample);
 /* Members of an object; "?" and -1 when they are not there. */
 const char *page_string(const json_t *object, const char *name);
 double page_real(const json_t *object, const char *name);
@@ -42,6 +50,9 @@ void page_section_connections(struct page *page, const json_t *root);
 void page_section_batches(struct page *page, const json_t *root);
 void page_section_lock_times(struct page *page, const json_t *root);
 void page_section_locks(struct page *page, const json_t *root);
+void page_section_ways(struct page *page, const json_t *root);
+void page_section_ladder(struct page *page, const json_t *root);
+void page_section_scaling(struct page *page, const json_t *root);
 void page_section_figures(struct page *page, const json_t *root);
 void page_section_machine(struct page *page, const json_t *root);
 

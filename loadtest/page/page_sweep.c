@@ -48,12 +48,6 @@ static bool is_at(const json_t *point, double connections, double batch)
     return page_real(point, "connections") == connections && page_real(point, "batch") == batch;
 }
 
-static bool read_rate(const json_t *point, struct page_sample *out_sample)
-{
-    const json_t *rate = json_object_get(point, "purchases_per_s");
-    return page_sample_read(json_object_get(rate, "repeats"), out_sample);
-}
-
 /* The reference first, then from the fastest. */
 static int by_rate(const void *left, const void *right)
 {
@@ -74,7 +68,7 @@ static size_t read_step(const struct sweep_view *view, double connections,
     for (size_t i = 0; i < json_array_size(view->points) && count < ROWS_MAX; i++) {
         const json_t *point = json_array_get(view->points, i);
         if (!is_at(point, connections, view->batch)) continue;
-        if (!read_rate(point, &entries[count].sample)) continue;
+        if (!page_measured(point, "purchases_per_s", &entries[count].sample)) continue;
         (void)snprintf(entries[count++].label, PAGE_LABEL_MAX, "%s", page_string(point, "guard"));
     }
     qsort(entries, count, sizeof *entries, by_rate);
@@ -229,7 +223,8 @@ static void read_curve(const struct sweep_view *view, const char *guard, struct 
         struct page_sample sample;
         if (strcmp(page_string(point, "guard"), guard) != 0) continue;
         if (page_real(point, "connections") != most || page_real(point, "batch") <= 0) continue;
-        if (read_rate(point, &sample)) add_batch(curve, guard, page_real(point, "batch"), &sample);
+        if (page_measured(point, "purchases_per_s", &sample))
+            add_batch(curve, guard, page_real(point, "batch"), &sample);
     }
 }
 

@@ -32,7 +32,9 @@ struct speed_round {
     const char *tag; /* unique, so that buyers are */
     long connections;
     long duration_s;
-    long sales; /* 1 .. sales; 0: there is no "*" */
+    long sales;         /* 1 .. sales; 0: there is no "*" */
+    const char *script; /* NULL: speed.lua */
+    const char *key;    /* of pairs.lua: the file; NULL: none */
 };
 
 /* What wrk counted in a speed round, over all instances. */

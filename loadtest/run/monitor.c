@@ -22,6 +22,7 @@ bool monitor_open(struct monitor *monitor, const struct drive_target *target, co
         .service = target->service,
         .initial = target->options->stock,
         .left = target->options->stock,
+        .paid = -1,
         .started_ms = now_ms,
         .changed_ms = now_ms,
         .stray_ms = now_ms,
@@ -57,7 +58,8 @@ static bool is_answer(const char *line)
 }
 
 /* Count the answers among the lines written since the last look, and apart from them the strays. */
-static unsigned long count_answers(FILE *file, unsigned long *out_strays)
+static unsigned long count_answers(const struct monitor *monitor, FILE *file,
+                                   unsigned long *out_strays)
 {
     char line[1024];
     unsigned long answers = 0;
@@ -66,6 +68,7 @@ static unsigned long count_answers(FILE *file, unsigned long *out_strays)
     clearerr(file);
     while (fgets(line, sizeof line, file)) {
         if (!strchr(line, '\n')) break;
+        if (monitor->hear) monitor->hear(monitor->hear_arg, line);
         if (is_answer(line)) answers++;
         if (strstr(line, "\"e\":\"stray\"")) (*out_strays)++;
         start = ftell(file);
@@ -80,7 +83,7 @@ static void count_replies(struct monitor *monitor, const struct drive *drive)
         if (!monitor->files[i]) monitor->files[i] = fopen(drive->ledgers[i], "re");
         if (!monitor->files[i]) continue; /* not there yet */
         unsigned long strays = 0;
-        unsigned long more = count_answers(monitor->files[i], &strays);
+        unsigned long more = count_answers(monitor, monitor->files[i], &strays);
         monitor->replies += more;
         if (more) monitor->changed_ms = moment_ms();
         if (strays) monitor->stray_ms = moment_ms();
@@ -96,10 +99,11 @@ static void show(struct monitor *monitor, int64_t every_ms)
     double per_s =
         span_ms > 0 ? (double)(monitor->replies - monitor->shown_replies) * 1000.0 / (double)span_ms
                     : 0.0;
-    (void)printf("%s  %5.1f s   sold %" PRId64 "/%" PRId64 "   %lu replies   %.0f/s%s",
-                 monitor->is_tty ? "\r\033[K" : "", (double)(now_ms - monitor->started_ms) / 1000.0,
-                 monitor->initial - monitor->left, monitor->initial, monitor->replies, per_s,
-                 monitor->is_tty ? "" : "\n");
+    (void)printf("%s  %5.1f s   sold %" PRId64 "/%" PRId64, monitor->is_tty ? "\r\033[K" : "",
+                 (double)(now_ms - monitor->started_ms) / 1000.0, monitor->initial - monitor->left,
+                 monitor->initial);
+    if (monitor->paid >= 0) (void)printf("   paid %" PRId64, monitor->paid);
+    (void)printf("   %lu replies   %.0f/s%s", monitor->replies, per_s, monitor->is_tty ? "" : "\n");
     (void)fflush(stdout);
     monitor->has_line = monitor->is_tty;
     monitor->shown_ms = now_ms;

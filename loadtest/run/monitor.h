@@ -17,6 +17,7 @@ struct monitor {
     FILE *samples;                 /* owned */
     FILE *files[INSTANCES_MAX];    /* owned: the buyers' ledgers, read as they grow */
     int64_t initial, left;         /* left: as last seen */
+    int64_t paid;                  /* units, where that is asked for; else -1 */
     unsigned long replies;         /* answers of any kind */
     int64_t started_ms;
     int64_t changed_ms; /* when the last reply was seen */
@@ -24,6 +25,9 @@ struct monitor {
     int64_t shown_ms;
     unsigned long shown_replies;
     bool is_quiet, is_tty, has_line;
+    void (*hear)(void *arg,
+                 const char *line); /* gets each line of the buyers'; NULL: nobody does */
+    void *hear_arg;
 };
 
 /* Start watching; `samples_path` gets the "sample" lines. */

@@ -47,6 +47,8 @@ static const struct flag flags[] = {
     {"connections", FLAG_NUMBERS, AT(connections), 1, 60000, "N",
      "connections in all (2000); a list with --against, --sweep"},
     {"stock", FLAG_NUMBER, AT(stock), 1, STOCK_MAX, "N", "units put up for sale (500)"},
+    {"segments", FLAG_NUMBER, AT(segments), 1, 32, "N",
+     "the sale is cut into so many, which a cluster's masters sell side by side (it is not)"},
     {"buyers", FLAG_NUMBER, AT(buyers), 1, 10000000, "N", "distinct buyers (20000)"},
     {"retry-share", FLAG_SHARE, AT(retry_share), 0, 1, "X",
      "share of buyers who click twice (0.2)"},
@@ -54,6 +56,14 @@ static const struct flag flags[] = {
      "buyers send tokens; X-User-Id is not trusted (no --lab)"},
     {"pace", FLAG_NUMBER, AT(pace), 1, 1000000, "N",
      "purchases asked for per second at most, in all (as fast as may be)"},
+    {"pay", FLAG_SHARE, AT(pay_share), 0, 1, "X",
+     "the sale is paid for later: this share of the orders is, at a payd of ours"},
+    {"cancel", FLAG_SHARE, AT(cancel_share), 0, 1, "X", "... is cancelled; the rest expire (0)"},
+    {"window", FLAG_NUMBER, AT(window_ms), 1000, 86400000, "MS", "... within so long (2000)"},
+    {"payer-faults", FLAG_TEXT, AT(payer_faults), 0, 0, "all|none",
+     "... with a payd that is late, declines, tells twice or never, and so on (none)"},
+    {"kill", FLAG_NUMBER, AT(kill_ms), 1, 3600000, "MS",
+     "... while an instance is killed after so long, and comes back a second later"},
     {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N",
      "sales (1); rounds with --against, --bench, --sweep, several guards (3; 5; 5; 3)"},
     {"out", FLAG_TEXT, AT(out), 0, 0, "DIR", "where results go (build/loadtest; build/bench)"},
@@ -98,6 +108,10 @@ static const struct flag flags[] = {
      "so long at most (the service's default)"},
     {"redlock", FLAG_TEXT, AT(redlock), 0, 0, "URLS",
      "lock servers of --guard redlock, commas between"},
+    {"postgres", FLAG_TEXT, AT(servers[OWN_POSTGRES]), 0, 0, "URL",
+     "PostgreSQL of the guards that need one (one of our own)"},
+    {"zookeeper", FLAG_TEXT, AT(servers[OWN_ZOOKEEPER]), 0, 0, "URL",
+     "ZooKeeper of the guard that needs one (one of our own)"},
     {"allow-lost", FLAG_SWITCH, AT(allow_lost), 0, 0, NULL,
      "accepted orders that a failover lost are counted and named, no failure"},
     {"wrk-dir", FLAG_TEXT, AT(wrk_dir), 0, 0, "DIR", "where purchase.lua and speed.lua are"},
@@ -308,12 +322,21 @@ static bool check_bench(const struct options *options, struct failure *failure)
     return true;
 }
 
+/* What belongs to instances of our own; NULL: nothing was said of that. */
+static const char *told_of_ours(const struct options *options)
+{
+    if (options->batch) return "--batch";
+    if (options->sync_replicas || options->sync_ms) return "--sync-replicas, --sync-ms";
+    if (options->redlock) return "--redlock";
+    for (int kind = 0; kind < OWN_KINDS; kind++)
+        if (options->servers[kind]) return own_server_flag((own_kind)kind);
+    return NULL;
+}
+
 static bool check_urls(const struct options *options, struct failure *failure)
 {
-    const char *told = options->batch                               ? "--batch"
-                       : options->sync_replicas || options->sync_ms ? "--sync-replicas, --sync-ms"
-                       : options->redlock                           ? "--redlock"
-                                                                    : NULL;
+    const char *told = told_of_ours(options);
+
     if (!options->url_count && (options->admin_url || options->admin_token))
         return failure_set(failure, "--admin-url and --admin-token go with --url only");
     if (options->url_count && (!options->admin_url || !options->admin_token || !options->redis))
@@ -395,6 +418,41 @@ static bool check_pace(const struct options *options, struct failure *failure)
                        options->pace);
 }
 
+/* The provider is ours, and our instances have to know it. */
+static bool check_pay(const struct options *options, struct failure *failure)
+{
+    const char *other = options->against      ? "--against"
+                        : options->is_compare ? "several guards"
+                        : options->url_count  ? "--url"
+                        : options->has_tokens ? "--tokens"
+                                              : NULL;
+    bool has_more = options->cancel_share > 0 || options->window_ms || options->payer_faults ||
+                    options->kill_ms;
+
+    if (options->pay_share <= 0)
+        return !has_more || failure_set(failure, "--cancel, --window, --payer-faults and --kill go "
+                                                 "with --pay only");
+    if (other) return failure_set(failure, "--pay: does not go with %s", other);
+    if (options->pay_share + options->cancel_share > 1)
+        return failure_set(failure, "--pay and --cancel: more than 1 together");
+    return !options->payer_faults || options->has_payer_faults ||
+           strcmp(options->payer_faults, "none") == 0 ||
+           failure_set(failure, "--payer-faults: \"%s\" is neither all nor none",
+                       options->payer_faults);
+}
+
+/* As the service has them. */
+static bool check_segments(const struct options *options, struct failure *failure)
+{
+    const char *other = options->pay_share > 0 ? "--pay"
+                        : options->against     ? "--against"
+                        : options->is_compare  ? "several guards"
+                                               : NULL;
+
+    return !options->segments || !other ||
+           failure_set(failure, "--segments: does not go with %s", other);
+}
+
 static bool check_together(const struct options *options, struct failure *failure)
 {
     if (!check_sweep(options, failure) || !check_bench(options, failure)) return false;
@@ -409,7 +467,8 @@ static bool check_together(const struct options *options, struct failure *failur
         if (options->connections[i] < options->instances)
             return failure_set(failure, "--connections: %ld are too few for %ld instances",
                                options->connections[i], options->instances);
-    return check_tokens(options, failure) && check_pace(options, failure);
+    return check_tokens(options, failure) && check_pace(options, failure) &&
+           check_pay(options, failure) && check_segments(options, failure);
 }
 
 /* One flag and its value: "--name value", "--name=value" or "--switch". */
@@ -441,6 +500,8 @@ bool options_parse(int argc, char **argv, struct options *out_options, struct fa
     for (int at = 1; at < argc; at++)
         if (!take_word(argc, argv, &at, &options, failure)) return false;
     fill_in(&options);
+    if (options.pay_share > 0 && !options.window_ms) options.window_ms = 2000;
+    options.has_payer_faults = options.payer_faults && strcmp(options.payer_faults, "all") == 0;
     if (!check_together(&options, failure)) return false;
     *out_options = options;
     return true;

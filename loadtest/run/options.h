@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/failure.h"
+#include "base/own_server.h"
 #include "base/tls.h"
 #include "count/under_test.h"
 
@@ -19,15 +20,24 @@ struct options {
     long connections[CONNECTION_STEPS_MAX]; /* one for a verification run */
     int connection_steps;
     long stock;
+    long segments; /* the sale is cut into so many; 0: it is not */
     long buyers;
     double retry_share; /* of the buyers: click twice */
     long repeat;
     long pace; /* purchases asked for per second at most, of all buyers; 0: as fast as may be */
-    const char *out; /* directory */
-    bool is_compare; /* `guard` names several */
+    double pay_share, cancel_share; /* of the orders; the first > 0: the sale is paid for later */
+    long window_ms;                 /* to pay; 0: it is not */
+    const char *payer_faults;       /* "all", "none" or NULL */
+    long kill_ms;                   /* kill -9 an instance after that; 0: none */
+    const char *out;                /* directory */
+    bool is_compare;                /* `guard` names several */
     bool is_quiet;
-    bool has_tokens; /* buyers are known by tokens, not by X-User-Id */
-    bool allow_lost; /* accepted orders that a failover lost are counted */
+    bool has_tokens;       /* buyers are known by tokens, not by X-User-Id */
+    bool needs[OWN_KINDS]; /* our instances do: start it, unless `servers` names one; no flag */
+    bool has_payer_faults; /* of those who pay later, all kinds */
+    bool allow_lost;       /* accepted orders that a failover lost are counted */
+    bool is_bench;         /* measure every figure */
+    bool has_book, waits_for_book; /* then: in the PostgreSQL that our instances need */
 
     const char *urls[INSTANCES_MAX]; /* running instances; then the next three are set too */
     int url_count;                   /* 0: start our own */
@@ -39,15 +49,15 @@ struct options {
     const char *sentinel_password; /* file: [USER:]PASSWORD of its Sentinels; or NULL */
     struct tls_options tls;        /* of rediss, in `redis` and `redlock` */
 
-    long sync_replicas, sync_ms; /* of our own instances; 0: their defaults */
-    const char *redlock;         /* URLs of lock servers, for our own instances; or NULL */
+    long sync_replicas, sync_ms;    /* of our own instances; 0: their defaults */
+    const char *redlock;            /* URLs of lock servers, for our own instances; or NULL */
+    const char *servers[OWN_KINDS]; /* URLs of what guards need, for our own instances; or NULL */
 
     const char *against; /* NULL: verification run; else the path a purchase is compared with */
     long duration_s;     /* of one round of a speed run or of the bench */
 
-    bool is_bench;              /* measure every figure; then the next four are set too */
-    long seed;                  /* of the order of the rounds; 0: a random one */
-    long orders;                /* in Redis when its memory is read */
+    long seed;   /* with is_bench, as the next four: of the order of the rounds; 0: a random one */
+    long orders; /* in Redis when its memory is read */
     const char *only[ONLY_MAX]; /* starts of the names of figures; none: all */
     int only_count;
     const char *not_for_bench; /* a flag that was given and does not go with is_bench; or NULL */

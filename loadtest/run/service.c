@@ -6,12 +6,12 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -197,8 +197,9 @@ static void add_number(const char *argv[WORDS_MAX], const char *flag, long value
     if (value) add_words(argv, flag, text);
 }
 
-/* How it gets to Redis, besides the URL. */
-static void add_access(const char *argv[WORDS_MAX], const struct options *options)
+/* How it gets to Redis, besides the URL, and to what its guards need. */
+static void add_access(const char *argv[WORDS_MAX], const struct service *service,
+                       const struct options *options)
 {
     const struct {
         const char *flag, *value;
@@ -215,57 +216,116 @@ static void add_access(const char *argv[WORDS_MAX], const struct options *option
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].value) add_words(argv, rows[i].flag, rows[i].value);
     if (options->tls.is_unverified) add_words(argv, "--redis-insecure", NULL);
+    for (int kind = 0; kind < OWN_KINDS; kind++) {
+        const struct own_server *own = &service->own[kind];
+        const char *url = own->dir[0] ? own->url : options->servers[kind];
+
+        if (url) add_words(argv, own_server_flag((own_kind)kind), url);
+    }
+    if (options->has_book) add_words(argv, "--book", service->own[OWN_POSTGRES].url);
+    if (options->waits_for_book) add_words(argv, "--book-wait", "1");
+}
+
+/* How an instance is started; all borrowed. */
+struct launch {
+    const struct options *options;
+    long connections;
+    const char *run_dir;
+};
+
+/* One that had an address before gets it again, and is not waited for. */
+static bool launch(struct service *service, struct instance *instance, const struct launch *how,
+                   struct failure *failure)
+{
+    const struct options *options = how->options;
+    char program[RUN_PATH_MAX], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
+    char token_path[PATH_ROOM], pay_url[PATH_ROOM], numbers[4][NUMBER_MAX];
+    bool is_back = instance->url[0] != '\0';
+
+    if (!programs_seckilld(program, failure)) return false;
+    (void)snprintf(data, sizeof data, "%s/%s", how->run_dir, instance->name);
+    (void)snprintf(out_path, sizeof out_path, "%s/%s.out", how->run_dir, instance->name);
+    (void)snprintf(log_path, sizeof log_path, "%s/%s.log", how->run_dir, instance->name);
+    (void)snprintf(token_path, sizeof token_path, "%s/admin.token", how->run_dir);
+    (void)snprintf(pay_url, sizeof pay_url, "http://%s/pay", service->pay_listen);
+    const char *redis = options->redis ? options->redis : service->redis_url;
+    const char *listen = is_back ? instance->url + strlen("http://") : "127.0.0.1:0";
+    const char *argv[WORDS_MAX] = {
+        program,   "--listen",      listen,       "--admin-listen", "127.0.0.1:0",
+        "--redis", redis,           "--instance", instance->name,   "--data",
+        data,      "--admin-token", token_path,
+    };
+    add_words(argv, service->tokens ? "--token-key" : "--lab",
+              service->tokens ? tokens_key_path(service->tokens) : NULL);
+    if (service->window_ms) add_words(argv, "--payment-key", service->pay_key);
+    if (service->window_ms) add_words(argv, "--pay-url", pay_url);
+    if (how->connections)
+        add_number(argv, "--connections", how->connections / options->instances + SPARE_CONNECTIONS,
+                   numbers[0]);
+    add_number(argv, "--batch", options->batch, numbers[1]);
+    add_number(argv, "--sync-replicas", options->sync_replicas, numbers[2]);
+    add_number(argv, "--sync-ms", options->sync_ms, numbers[3]);
+    add_access(argv, service, options);
+    if (!process_start(&instance->process, argv, out_path, log_path, failure)) return false;
+    return is_back || await_instance(service, instance, out_path, log_path, failure);
 }
 
 bool service_add_instance(struct service *service, const struct options *options, long connections,
                           const char *run_dir, struct failure *failure)
 {
-    struct instance *instance = &service->instances[service->count];
-    char program[RUN_PATH_MAX], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
-    char token_path[PATH_ROOM], numbers[4][NUMBER_MAX];
+    struct instance *instance = &service->instances[service->count++];
 
-    if (!programs_seckilld(program, failure)) return false;
     (void)snprintf(instance->name, sizeof instance->name, "seckilld-%d", ++service->started);
-    (void)snprintf(data, sizeof data, "%s/%s", run_dir, instance->name);
-    (void)snprintf(out_path, sizeof out_path, "%s/%s.out", run_dir, instance->name);
-    (void)snprintf(log_path, sizeof log_path, "%s/%s.log", run_dir, instance->name);
-    (void)snprintf(token_path, sizeof token_path, "%s/admin.token", run_dir);
-    const char *redis = options->redis ? options->redis : service->redis_url;
-    const char *argv[WORDS_MAX] = {
-        program,   "--listen",      "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-        "--redis", redis,           "--instance",  instance->name,   "--data",
-        data,      "--admin-token", token_path,
-    };
-    add_words(argv, service->tokens ? "--token-key" : "--lab",
-              service->tokens ? tokens_key_path(service->tokens) : NULL);
-    if (connections)
-        add_number(argv, "--connections", connections / options->instances + SPARE_CONNECTIONS,
-                   numbers[0]);
-    add_number(argv, "--batch", options->batch, numbers[1]);
-    add_number(argv, "--sync-replicas", options->sync_replicas, numbers[2]);
-    add_number(argv, "--sync-ms", options->sync_ms, numbers[3]);
-    add_access(argv, options);
-    service->count++;
-    if (!process_start(&instance->process, argv, out_path, log_path, failure)) return false;
-    return await_instance(service, instance, out_path, log_path, failure);
+    return launch(service, instance, &(struct launch){options, connections, run_dir}, failure);
 }
 
-/* 128 random bits in hex; the instances read them from a file only we may read. */
-static bool make_token(struct service *service, const char *run_dir, struct failure *failure)
+void service_kill_last(struct service *service)
 {
-    unsigned char bytes[16];
-    char path[PATH_ROOM];
+    struct instance *last = &service->instances[service->count - 1];
 
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return failure_set(failure, "getrandom: %s", failure_errno_text());
-    for (size_t i = 0; i < sizeof bytes; i++)
-        (void)snprintf(service->token + 2 * i, 3, "%02x", bytes[i]);
+    last->is_away = true;
+    process_signal(&last->process, SIGKILL);
+    (void)process_wait(&last->process, STOP_GRACE_MS);
+}
+
+bool service_bring_back(struct service *service, const struct options *options, const char *run_dir,
+                        struct failure *failure)
+{
+    struct instance *last = &service->instances[service->count - 1];
+    const struct launch how = {options, options_most_connections(options), run_dir};
+
+    last->is_away = false;
+    return launch(service, last, &how, failure);
+}
+
+/* Of 127.0.0.1, and hopefully a moment later, too; 0: none. */
+static int free_port(void)
+{
+    struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof where;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&where, sizeof where) == 0 &&
+                    getsockname(fd, (struct sockaddr *)&where, &size) == 0;
+
+    if (fd >= 0) (void)close(fd);
+    return is_bound ? ntohs(where.sin_port) : 0;
+}
+
+/* The instances read them from files only we may read. */
+static bool make_secrets(struct service *service, const struct options *options,
+                         const char *run_dir, struct failure *failure)
+{
+    char path[PATH_ROOM], key[SECRET_MAX];
+
     (void)snprintf(path, sizeof path, "%s/admin.token", run_dir);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return failure_set(failure, "%s: %s", path, failure_errno_text());
-    bool is_written = dprintf(fd, "%s\n", service->token) > 0;
-    return (close(fd) == 0 && is_written) ||
-           failure_set(failure, "%s: %s", path, failure_errno_text());
+    if (!secret_make(path, service->token, failure)) return false;
+    service->window_ms = options->window_ms;
+    if (!service->window_ms) return true;
+    int port = free_port();
+    (void)snprintf(service->pay_key, sizeof service->pay_key, "%s/payment.key", run_dir);
+    (void)snprintf(service->pay_listen, sizeof service->pay_listen, "127.0.0.1:%d", port);
+    return (port || failure_set(failure, "no port is free for payd")) &&
+           secret_make(service->pay_key, key, failure);
 }
 
 static bool read_token(struct service *service, const char *path, struct failure *failure)
@@ -323,6 +383,9 @@ static void ask_version(struct service *service)
         json_t *said = json_loads(reply.body, 0, NULL);
         const char *version = json_string_value(json_object_get(said, "version"));
         if (version) (void)snprintf(service->version, sizeof service->version, "%.60s", version);
+        const char *durability = json_string_value(json_object_get(said, "durability"));
+        (void)snprintf(service->durability, sizeof service->durability, "%.30s",
+                       durability ? durability : "?");
         json_decref(said);
     }
 }
@@ -330,11 +393,15 @@ static void ask_version(struct service *service)
 static bool start_ours(struct service *service, const struct options *options, long connections,
                        const char *run_dir, struct failure *failure)
 {
-    if (!make_token(service, run_dir, failure)) return false;
+    if (!make_secrets(service, options, run_dir, failure)) return false;
     if (options->has_tokens && !make_buyers(service, options, run_dir, failure)) return false;
     if (options->redis ? !join_redis(service, options, failure)
                        : !start_redis(service, run_dir, failure))
         return false;
+    for (int kind = 0; kind < OWN_KINDS; kind++)
+        if (options->needs[kind] && !options->servers[kind] &&
+            !own_server_start(&service->own[kind], (own_kind)kind, run_dir, failure))
+            return false;
     while (service->count < options->instances)
         if (!service_add_instance(service, options, connections, run_dir, failure)) return false;
     return true;
@@ -343,7 +410,9 @@ static bool start_ours(struct service *service, const struct options *options, l
 bool service_start(struct service *service, const struct options *options, long connections,
                    const char *run_dir, struct failure *failure)
 {
-    *service = (struct service){.is_ours = options->url_count == 0, .http = http_client_new()};
+    *service = (struct service){.is_ours = options->url_count == 0,
+                                .segments = options->segments,
+                                .http = http_client_new()};
     if (!service->http) return failure_set(failure, "libcurl does not start");
     bool is_up = service->is_ours ? start_ours(service, options, connections, run_dir, failure)
                                   : use_running(service, options, run_dir, failure);
@@ -366,6 +435,8 @@ void service_stop(struct service *service)
     for (int i = 0; i < service->count; i++)
         process_stop(&service->instances[i].process, STOP_GRACE_MS);
     process_stop(&service->redis, STOP_GRACE_MS);
+    for (int kind = 0; kind < OWN_KINDS; kind++)
+        own_server_stop(&service->own[kind]);
     if (service->socket_dir[0]) (void)rmdir(service->socket_dir); /* Redis removed its socket */
     service->socket_dir[0] = '\0';
 }
@@ -400,8 +471,14 @@ bool service_create_sale(const struct service *service, const char *sale, const 
     char url[URL_MAX + 64];
 
     (void)snprintf(url, sizeof url, "%s/api/v1/admin/sales", service->admin_url);
-    json_t *wish = json_pack("{s:s,s:s,s:I,s:s}", "id", sale, "title", "Load test", "stock",
-                             (json_int_t)stock, "guard", guard);
+    json_t *payment = service->window_ms
+                          ? json_pack("{s:I,s:i,s:s}", "windowMs", (json_int_t)service->window_ms,
+                                      "amount", 199900, "currency", "CNY")
+                          : NULL;
+    json_t *segments = service->segments ? json_integer(service->segments) : NULL;
+    json_t *wish =
+        json_pack("{s:s,s:s,s:I,s:s,s:o*,s:o*}", "id", sale, "title", "Load test", "stock",
+                  (json_int_t)stock, "guard", guard, "payment", payment, "segments", segments);
     char *json = wish ? json_dumps(wish, JSON_COMPACT) : NULL;
     json_decref(wish);
     if (!json) return failure_set(failure, "out of memory");
@@ -424,7 +501,8 @@ bool service_has_died(struct service *service, struct failure *failure)
         return true;
     }
     for (int i = 0; i < service->count; i++) {
-        if (process_is_running(&service->instances[i].process)) continue;
+        if (service->instances[i].is_away || process_is_running(&service->instances[i].process))
+            continue;
         process_ending(&service->instances[i].process, ending, sizeof ending);
         (void)failure_set(failure, "%s ended by itself: %s", service->instances[i].name, ending);
         return true;

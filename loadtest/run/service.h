@@ -26,13 +26,19 @@ bool service_add_instance(struct service *service, const struct options *options
                           const char *run_dir, struct failure *failure);
 void service_drop_instance(struct service *service);
 
+/* kill -9 the last one; and start it again where it was, which takes a moment. */
+void service_kill_last(struct service *service);
+bool service_bring_back(struct service *service, const struct options *options, const char *run_dir,
+                        struct failure *failure);
+
 /* Delete what the stopped Redis wrote: of a speed run it proves nothing, and it is large. */
 void service_discard_data(const char *run_dir);
 
 /* A connection to Redis, with all that it takes; as ledger_open(). */
 struct ledger *service_open_ledger(const struct service *service, struct failure *failure);
 
-/* Put `stock` units on sale under that id. */
+/* Put `stock` units on sale under that id, to be paid for within service->window_ms unless that is 0,
+ * in service->segments, likewise. */
 bool service_create_sale(const struct service *service, const char *sale, const char *guard,
                          long stock, struct failure *failure);
 

@@ -12,15 +12,19 @@
 #include "base/moment.h"
 #include "count/round_trips.h"
 #include "drive.h"
+#include "evidence/charge_log.h"
 #include "evidence/client_log.h"
 #include "evidence/ledger.h"
 #include "evidence/operators_log.h"
 #include "monitor.h"
+#include "payers.h"
+#include "provider.h"
 #include "resolve.h"
 
 enum {
     LOOK_EVERY_MS = 20,
     STALL_MS = 8000,  /* no reply for so long: the rest will stay unanswered */
+    BACK_MS = 1000,   /* until a killed instance is started again */
     AWAY_MS = 30000,  /* a proxy's own replies alone for so long: nobody comes back */
     SETTLE_MS = 3000, /* longer than the service's deadline: what is in flight ends */
     FIND_MS = 15000,  /* a failover may still be under way */
@@ -34,8 +38,12 @@ struct verifying {
     char samples[RUN_PATH_MAX];
     char resolutions[RUN_PATH_MAX];
     char operators[RUN_PATH_MAX];
+    char payers_ledger[RUN_PATH_MAX];
+    struct payers *payers; /* owned; NULL: the sale is not paid for later */
+    struct provider provider;
     struct drive drive;
-    struct facts facts; /* owned */
+    struct facts facts;      /* owned */
+    bool is_killed, is_back; /* an instance */
     struct failure trouble;
     struct failure *failure; /* borrowed */
 };
@@ -47,6 +55,8 @@ static void name_files(struct verifying *run, int number)
     (void)snprintf(run->samples, sizeof run->samples, "%.900s/clients-%s-monitor.jsonl", dir,
                    run->tag);
     (void)snprintf(run->resolutions, sizeof run->resolutions, "%.900s/clients-%s-resolve.jsonl",
+                   dir, run->tag);
+    (void)snprintf(run->payers_ledger, sizeof run->payers_ledger, "%.900s/clients-%s-payers.jsonl",
                    dir, run->tag);
     (void)snprintf(run->operators, sizeof run->operators, "%.900s/operators-%s.ndjson", dir,
                    run->tag);
@@ -75,16 +85,56 @@ static bool has_stalled(const struct monitor *monitor)
            (silent_ms > STALL_MS && moment_ms() - monitor->stray_ms > STALL_MS);
 }
 
+/* --kill: the last instance, once, and back a little later. */
+static void kill_one(struct verifying *run, const struct monitor *monitor)
+{
+    const struct drive_target *target = run->target;
+    int64_t since_ms = moment_ms() - monitor->started_ms - target->options->kill_ms;
+
+    if (!target->options->kill_ms || since_ms < 0 || run->is_back) return;
+    if (!run->is_killed) service_kill_last(target->service);
+    run->is_killed = true;
+    if (since_ms < BACK_MS) return;
+    run->is_back = true;
+    (void)service_bring_back(target->service, target->options, target->run_dir, &run->trouble);
+}
+
+/* Is there nothing more to come: of wrk, which may stand still, and of those who pay? */
+static bool is_over(struct verifying *run, const struct monitor *monitor)
+{
+    if (drive_is_running(&run->drive) && !has_stalled(monitor)) return false;
+    return !run->payers || payers_are_done(run->payers);
+}
+
 /* Until the plan is done, everything stands still, or we are interrupted. */
 static void watch(struct verifying *run, struct monitor *monitor)
 {
-    while (drive_is_running(&run->drive) && !interrupt_came()) {
+    while (!is_over(run, monitor) && !interrupt_came()) {
+        if (run->payers) monitor->paid = payers_paid(run->payers);
         monitor_tick(monitor, &run->drive);
-        if (has_stalled(monitor)) break;
+        kill_one(run, monitor);
         if (!run->trouble.text[0]) (void)service_has_died(run->target->service, &run->trouble);
         moment_sleep_ms(LOOK_EVERY_MS);
     }
     drive_stop(&run->drive);
+}
+
+static bool start_payers(struct verifying *run, struct monitor *monitor)
+{
+    if (!run->target->service->window_ms) return true;
+    run->payers = payers_start(run->target, run->sale, run->payers_ledger, run->failure);
+    monitor->hear = payers_hear;
+    monitor->hear_arg = run->payers;
+    return run->payers && provider_start(&run->provider, run->target, run->tag, run->failure);
+}
+
+/* What is still on its way to the service is played in: the end of the sale is the truth. */
+static void stop_payers(struct verifying *run, struct monitor *monitor)
+{
+    monitor->hear = NULL;
+    (void)payers_stop(run->payers, &run->trouble);
+    (void)provider_stop(&run->provider, run->target, &run->trouble);
+    run->payers = NULL;
 }
 
 static bool run_buyers(struct verifying *run)
@@ -92,8 +142,10 @@ static bool run_buyers(struct verifying *run)
     struct monitor monitor;
 
     if (!monitor_open(&monitor, run->target, run->sale, run->samples, run->failure)) return false;
-    bool is_good = drive_purchases(&run->drive, run->target, run->sale, run->tag, run->failure);
+    bool is_good = start_payers(run, &monitor) &&
+                   drive_purchases(&run->drive, run->target, run->sale, run->tag, run->failure);
     if (is_good) watch(run, &monitor);
+    stop_payers(run, &monitor);
     is_good = monitor_close(&monitor, &run->drive, is_good ? run->failure : NULL) && is_good;
     if (is_good && interrupt_came()) return failure_set(run->failure, "interrupted");
     if (is_good && !run->trouble.text[0]) (void)drive_went_well(&run->drive, &run->trouble);
@@ -106,6 +158,10 @@ static bool read_clients(struct verifying *run)
         if (access(run->drive.ledgers[i], F_OK) == 0 &&
             !client_log_read(&run->facts, run->drive.ledgers[i], run->failure))
             return false;
+    if (run->target->service->window_ms &&
+        (!client_log_read(&run->facts, run->payers_ledger, run->failure) ||
+         !charge_log_read(&run->facts, run->sale, run->provider.log, run->failure)))
+        return false;
     return client_log_read(&run->facts, run->samples, run->failure) &&
            operators_log_read(&run->facts, run->sale, run->operators, run->failure);
 }
@@ -192,11 +248,11 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
     struct lock_times before;
     char stamp[32];
 
-    *out_run = (struct verify_run){.sale = ""};
+    *out_run = (struct verify_run){.is_paid_for = service->window_ms > 0};
     bench_machine_host(&out_run->machine, target->run_dir);
     moment_stamp(stamp, sizeof stamp);
-    (void)snprintf(out_run->sale, sizeof out_run->sale, "load-%.15s-%ld-%d", stamp, (long)getpid(),
-                   number);
+    (void)snprintf(out_run->sale, sizeof out_run->sale, "l-%.15s-%05lx-%d", stamp,
+                   (long)getpid() & 0xfffff, number); /* segments want a short one */
     name_files(&run, number);
     if (!put_up(&run)) return false;
     double stamp_before = service->is_ours ? 0 : round_trips_same_process(service);

@@ -19,6 +19,7 @@ struct verify_run {
     struct lock_times locks; /* of this run, all instances; if has_locks */
     bool has_locks;
     struct bench_machine machine; /* as bench_machine_host() knows it */
+    bool is_paid_for;             /* later: then audit.payments tells more */
     char lost[RUN_PATH_MAX];      /* file that names the lost orders; or "" */
     char trouble[400];            /* an instance ended by itself, wrk failed; or "" */
 };

@@ -130,15 +130,13 @@ static json_t *measure_json(const struct compare_row *row, compare_measure measu
 
 static json_t *row_json(const struct compare_row *row)
 {
-    static const char *const findings[] = {
-        [GUARD_SOUND] = "sound", [GUARD_OVERSELLS] = "oversells", [GUARD_STUCK] = "stuck"};
     json_t *object = json_object();
     json_t *results = json_array();
 
     json_file_put(object, "guard", json_string(row->guard->name));
     json_file_put(object, "flaw",
                   row->guard->flaw[0] ? json_string(row->guard->flaw) : json_null());
-    json_file_put(object, "expected", json_string(findings[row->guard->finding]));
+    json_file_put(object, "expected", json_string(guard_list_finding_name(row->guard->finding)));
     json_file_put(object, "result", json_string(compare_verdict_words(compare_row_verdict(row))));
     for (int i = 0; i < COMPARE_MEASURE_COUNT; i++)
         json_file_put(object, compare_measures[i].name, measure_json(row, (compare_measure)i));

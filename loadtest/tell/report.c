@@ -66,19 +66,31 @@ static void print_lost(FILE *to, const struct verify_run *run)
 static void print_promises(FILE *to, const struct audit_result *audit)
 {
     (void)fputc('\n', to);
-    for (int i = 0; i < PROMISE_COUNT; i++) {
+    for (int i = 0; i < audit->promise_count; i++) {
         const struct promise *promise = &promises[i];
         (void)fprintf(to, "  %d %-24s %-4s  ", i + 1, promise->text, verdict_words(promise, audit));
-        for (int n = 0; n < promise->check_count; n++)
-            (void)fprintf(to, "%s%s", n ? ", " : "", audit->checks[promise->checks[n]].name);
+        for (int n = 0; n < promise->check_count; n++) {
+            const char *name = audit->checks[promise->checks[n]].name;
+            if (name) (void)fprintf(to, "%s%s", n ? ", " : "", name);
+        }
         (void)fputc('\n', to);
     }
-    for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
+    for (int i = 0; i < audit->check_count; i++) {
         const struct audit_check *check = &audit->checks[i];
         if (check->verdict == AUDIT_PASS) continue;
         (void)fprintf(to, "    %s %s: %s\n", audit_verdict_name(check->verdict), check->name,
                       check->words);
     }
+    audit_story_write(&audit->story, to);
+}
+
+static void print_payments(FILE *to, const struct audit_payments *payments)
+{
+    (void)fprintf(to, "\n  held %zu = paid %zu + cancelled %zu + expired %zu", payments->held,
+                  payments->paid, payments->cancelled, payments->expired);
+    size_t over = payments->paid + payments->cancelled + payments->expired;
+    if (payments->held > over) (void)fprintf(to, " + still held %zu", payments->held - over);
+    (void)fprintf(to, "; refunds owed %zu\n", payments->owed);
 }
 
 void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run)
@@ -89,9 +101,11 @@ void report_screen(FILE *to, const struct drive_target *target, const struct ver
         [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
     const struct summary *summary = &run->summary;
 
-    (void)fprintf(to, "\nSale %s: guard %s, %d %s, %ld connections\n\n", run->sale, options->guard,
+    (void)fprintf(to, "\nSale %s: guard %s, %d %s, %ld connections", run->sale, options->guard,
                   service->count, service->is_ours ? "instances" : "addresses",
                   options->connections[0]);
+    if (options->segments) (void)fprintf(to, ", %ld segments", options->segments);
+    (void)fputs("\n\n", to);
     (void)fprintf(
         to, "  sold %zu of %" PRId64 ", %" PRId64 " left; %zu buyers, %zu requests in %.1f s\n",
         summary->sold, summary->initial, summary->left, summary->buyers, summary->requests,
@@ -100,6 +114,7 @@ void report_screen(FILE *to, const struct drive_target *target, const struct ver
                   summary->purchases_per_s, summary->replies_per_s);
     print_outcomes(to, summary);
     print_memory(to, service);
+    if (run->is_paid_for) print_payments(to, &run->audit.payments);
     if (options->allow_lost || run->audit.lost) print_lost(to, run);
     print_promises(to, &run->audit);
     if (run->trouble[0]) (void)fprintf(to, "    %s\n", run->trouble);

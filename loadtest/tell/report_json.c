@@ -79,18 +79,28 @@ static void put_audit(json_t *object, const struct audit_result *audit)
     json_t *words = json_object();
     json_t *kept = json_array();
 
-    for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
+    for (int i = 0; i < audit->check_count; i++) {
         const struct audit_check *check = &audit->checks[i];
+        if (!check->name) continue;
         json_file_put(verdicts, check->name, text(audit_verdict_name(check->verdict)));
         json_file_put(words, check->name, text(check->words));
     }
-    for (int i = 0; i < PROMISE_COUNT; i++)
+    for (int i = 0; i < audit->promise_count; i++)
         (void)json_array_append_new(
             kept, json_pack("{s:i,s:s,s:s}", "promise", i + 1, "text", promises[i].text, "verdict",
                             audit_verdict_name(audit_promise_verdict(&promises[i], audit))));
     json_file_put(object, "audit", verdicts);
     json_file_put(object, "audit_words", words);
     json_file_put(object, "promises", kept);
+    json_file_put(object, "story", audit_story_json(&audit->story));
+}
+
+static json_t *payments(const struct audit_payments *payments)
+{
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "held", (json_int_t)payments->held, "paid",
+                     (json_int_t)payments->paid, "cancelled", (json_int_t)payments->cancelled,
+                     "expired", (json_int_t)payments->expired, "refunds",
+                     (json_int_t)payments->refunds, "refunds_owed", (json_int_t)payments->owed);
 }
 
 void report_json_put_run(json_t *object, const struct verify_run *run)
@@ -127,6 +137,7 @@ void report_json_put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "latency", latencies(summary));
     json_file_put(object, "series", series_json(&run->summary.series));
     json_file_put(object, "locks", run->has_locks ? lock_times_json(&run->locks) : json_null());
+    if (run->is_paid_for) json_file_put(object, "payments", payments(&run->audit.payments));
     put_audit(object, &run->audit);
     if (run->trouble[0]) json_file_put(object, "trouble", text(run->trouble));
     json_file_put(object, "verdict", text(audit_verdict_name(verify_verdict(run))));
@@ -154,6 +165,7 @@ static json_t *settings(const struct options *options, const struct service *ser
         json_file_put(object, "duration_s", json_integer(options->duration_s));
         return object;
     }
+    json_file_put(object, "segments", json_integer(options->segments));
     json_file_put(object, "buyers", json_integer(options->buyers));
     json_file_put(object, "retry_share", number(options->retry_share));
     json_file_put(object, "tokens", json_boolean(options->has_tokens));

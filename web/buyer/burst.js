@@ -1,6 +1,7 @@
 /*
  * With --lab: a thousand buyers at once, from this page. Each has an id and a key of its own, and
- * asks again with the same key when it was not executed or its answer was lost.
+ * asks again with the same key when it was not executed or its answer was lost. Where there is a waiting room, each
+ * takes a place in it.
  */
 import { ask } from '../shared/api.js';
 import { meaningOf } from './purchase.js';
@@ -11,6 +12,7 @@ const TRIES_MAX = 5;
 const KINDS = {
   yours: 'created',
   'sold-out': 'sold-out',
+  'not-your-turn': 'waiting',
   'already-yours': 'already',
   busy: 'busy',
   quota: 'busy',
@@ -18,17 +20,21 @@ const KINDS = {
 };
 
 /** The kinds that are counted, in the order in which they are shown. */
-export const BURST_KINDS = ['created', 'sold-out', 'already', 'busy', 'unknown', 'other'];
+export const BURST_KINDS = ['created', 'sold-out', 'waiting', 'already', 'busy', 'unknown', 'other'];
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-async function buyOnce(path, buyer, signal) {
+async function buyOnce(sale, buyer, signal) {
   const headers = { 'X-User-Id': buyer, 'Idempotency-Key': buyer };
   let kind = 'unknown';
 
   for (let i = 0; i < TRIES_MAX && !signal.aborted; i++) {
     if (i > 0) await pause(1000);
-    const { outcome, wait } = meaningOf(await ask(path, { method: 'POST', headers, signal }));
+    const { outcome, wait } = meaningOf(await ask(`${sale}/orders`, { method: 'POST', headers, signal }));
+    if (outcome === 'not-your-turn') {
+      const { status } = await ask(`${sale}/waiting-room`, { method: 'POST', headers, signal });
+      if (status !== 200) continue;
+    }
     if (outcome) return KINDS[outcome] ?? 'other';
     /* Once in doubt, a refusal that says "not executed" is of this request, not of the earlier one. */
     if (i === 0 || kind === 'busy') kind = KINDS[wait];
@@ -45,7 +51,7 @@ async function buyOnce(path, buyer, signal) {
  * @returns {Promise<void>}
  */
 export async function runBurst({ saleId, count, onProgress, signal }) {
-  const path = `/api/v1/sales/${encodeURIComponent(saleId)}/orders`;
+  const sale = `/api/v1/sales/${encodeURIComponent(saleId)}`;
   const run = `crowd-${Date.now().toString(36)}`;
   const counts = Object.fromEntries(BURST_KINDS.map((kind) => [kind, 0]));
   const waits = [];
@@ -71,7 +77,7 @@ export async function runBurst({ saleId, count, onProgress, signal }) {
     while (next < count && !signal.aborted) {
       const buyer = `${run}-${next++}`;
       const askedMs = performance.now();
-      const kind = await buyOnce(path, buyer, signal);
+      const kind = await buyOnce(sale, buyer, signal);
       if (signal.aborted) return;
       counts[kind]++;
       waits.push(performance.now() - askedMs);

@@ -6,9 +6,9 @@ import { ask, askSales } from '../shared/api.js';
 import { h, setText } from '../shared/dom.js';
 import { LAB_LINKS, frameMessages, mountFrame } from '../shared/frame.js';
 import { createI18n } from '../shared/i18n.js';
+import { createIdentity } from '../shared/identity.js';
 import { startServerClock } from '../shared/server-clock.js';
 import { noSuchSale, salesList } from './chooser.js';
-import { createIdentity } from './identity.js';
 import { buyerMessages } from './messages.js';
 import { openShop } from './shop.js';
 

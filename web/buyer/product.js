@@ -2,7 +2,7 @@
  * The sale as a shop shows it: its picture, title and state, the countdown, how much is left.
  */
 import { h, setAttribute, setText } from '../shared/dom.js';
-import { countdownAt, formatLeft, stateAt } from './countdown.js';
+import { countdownAt, formatLeft, stateAt } from '../shared/countdown.js';
 import { createDots } from './dots.js';
 
 const TONES = { upcoming: 'warn', active: 'accent', sold_out: null, paused: 'warn', ended: null };
@@ -50,13 +50,17 @@ export function createProduct({ i18n, clock }) {
   const beforeLeft = h('span');
   const afterLeft = h('span');
   const total = h('span', { class: 'muted', id: 'total' });
+  const price = h('p', { class: 'number', id: 'price' });
+  const held = h('p', { class: 'small muted number', id: 'held' });
   const voice = createStockVoice();
   const facts = h(
     'div.facts',
     h('p.status', chip, feed),
     title,
+    price,
     h('div.when', label, count, synced),
     h('p.stock', beforeLeft, left, afterLeft, ' ', total),
+    held,
     voice.node,
   );
 
@@ -90,6 +94,15 @@ export function createProduct({ i18n, clock }) {
     voice.say(`${t(`state.${state}`)}. ${t('stock.say', numbers)}`, sale.remaining === 0);
   }
 
+  function updatePayment({ payment, held: units }, state, isMine) {
+    price.hidden = !payment;
+    held.hidden = !(state === 'sold_out' && units > 0) || isMine;
+    setText(held, held.hidden ? '' : t('stock.held', { held: i18n.number(units) }));
+    if (!payment) return;
+    const amount = i18n.money(payment.amount, payment.currency);
+    setText(price, t('price', { amount, time: formatLeft(payment.windowMs % 86_400_000).time }));
+  }
+
   return {
     picture,
     facts,
@@ -107,6 +120,7 @@ export function createProduct({ i18n, clock }) {
       for (const part of [picture, facts]) setAttribute(part, 'data-stale', mode === 'lost' ? '' : null);
       updateCountdown(sale);
       updateStock(sale, state, isMine);
+      updatePayment(sale, state, isMine);
     },
   };
 }

@@ -21,6 +21,8 @@ const UNKNOWN_WAITS_MS = [500, 1000, 2000, 3000, 5000];
 /** What the service can say to a purchase, and what it means here: {phase, outcome}. */
 const MEANINGS = {
   'already-ordered': { outcome: 'already-yours' },
+  'order-cancelled': { outcome: 'cancelled' },
+  'order-expired': { outcome: 'expired' },
   'sold-out': { outcome: 'sold-out' },
   'sale-not-started': { outcome: 'not-started' },
   'sale-ended': { outcome: 'ended' },
@@ -28,6 +30,8 @@ const MEANINGS = {
   unauthenticated: { outcome: 'signed-out' },
   forbidden: { outcome: 'signed-out' },
   'not-found': { outcome: 'no-sale' },
+  'ticket-required': { outcome: 'not-your-turn' },
+  'not-your-turn': { outcome: 'not-your-turn' },
   'quota-exceeded': { wait: 'quota' },
   'lock-timeout': { wait: 'busy' },
   overloaded: { wait: 'busy' },
@@ -57,6 +61,7 @@ export function meaningOf(answer) {
  * @param {{get(key: string): any, set(key: string, value: any): void, remove(key: string): void}}
  *   options.storage where the key is kept
  * @param {() => string} options.newKey
+ * @param {() => object} [options.more] headers that a purchase sends besides: the waiting room's ticket
  * @param {() => number} [options.now] ms, for `at` below
  * @returns an object with
  *   state        {phase, outcome, reason, order, at, tries, detail}; what does not apply is undefined
@@ -69,7 +74,7 @@ export function meaningOf(answer) {
  *   reset()      forget an outcome that is over
  *   stop()       nothing is asked or told any more; what is stored stays
  */
-export function createPurchase({ ask, saleId, identity, storage, newKey, now = Date.now }) {
+export function createPurchase({ ask, saleId, identity, storage, newKey, alsoSent = () => ({}), now = Date.now }) {
   const path = `/api/v1/sales/${encodeURIComponent(saleId)}/orders`;
   const buyer = identity.headers; /* of now: whoever the buyer becomes has a purchase of its own */
   const slot = `seckill.attempt.${saleId}.${identity.name}`;
@@ -124,7 +129,7 @@ export function createPurchase({ ask, saleId, identity, storage, newKey, now = D
     remember();
     const answer = await ask(path, {
       method: 'POST',
-      headers: { ...buyer, 'Idempotency-Key': attempt.key },
+      headers: { ...buyer, ...alsoSent(), 'Idempotency-Key': attempt.key },
     });
     const { outcome, wait } = meaningOf(answer);
 

@@ -1,8 +1,9 @@
 /*
- * What an operator does: pause, resume, put more up, end, and create a sale. Each is asked again before it
+ * What an operator does: pause, resume, put more up, end, and create a sale, and note a refund. Each is asked again before it
  * is done; to end a sale its id has to be typed. What became of it stands in the journal.
  */
 import { h, setAttribute, setText } from '../shared/dom.js';
+import { minorOf } from '../shared/i18n.js';
 import { createDialog, createField } from './dialog.js';
 
 const momentOf = (input) => (input.value ? new Date(input.value).toISOString() : undefined);
@@ -78,6 +79,31 @@ function createSteps(parts, report) {
   };
 }
 
+/* That a refund was sent, or is done: asked again after a lost answer, it changes nothing. */
+function createRefundSteps(parts, report) {
+  const { operator } = parts;
+  const dialogOf = (state) =>
+    createDialog(parts, {
+      id: `refund-${state}`,
+      values: () => parts.refund ?? {},
+      async send() {
+        const { payment } = parts.refund;
+        return { ...(await operator.noteRefund(parts.target, payment, state)), sent: { payment } };
+      },
+      onDone: report(`refund-${state}`, () => parts.target),
+    });
+
+  return { sent: dialogOf('sent'), done: dialogOf('done') };
+}
+
+/* Nothing of it was typed: the sale is not paid later. What is wrong, the service says. */
+function paymentIn({ payment, currency, window: seconds }) {
+  const [amount, code] = [payment, currency].map(({ input }) => input.value.trim());
+  if (!amount && !code && !seconds.input.value.trim()) return undefined;
+  const windowMs = numberOf(seconds.input) * 1000;
+  return { amount: minorOf(amount, code.toUpperCase()) ?? amount, currency: code.toUpperCase(), windowMs };
+}
+
 function createCreation(parts, report) {
   const { operator, watch, label } = parts;
   const guard = h('select');
@@ -94,6 +120,23 @@ function createCreation(parts, report) {
     ),
     endsAt: createField(label, 'new-end', 'create.end', h('input', { type: 'datetime-local', step: 1 })),
     guard: createField(label, 'new-guard', 'create.guard', guard, 'create.guard.hint'),
+    payment: createField(
+      label,
+      'new-amount',
+      'create.amount',
+      textInput({ inputmode: 'decimal' }),
+      'create.amount.hint',
+    ),
+    currency: createField(label, 'new-currency', 'create.currency', textInput({ maxlength: 3 })),
+    window: createField(label, 'new-window', 'create.window', textInput({ inputmode: 'numeric' })),
+    waitingRoom: createField(
+      label,
+      'new-admit',
+      'create.admit',
+      textInput({ inputmode: 'numeric' }),
+      'create.admit.hint',
+    ),
+    segments: createField(label, 'new-segments', 'create.segments', textInput({ inputmode: 'numeric' })),
   };
   const valueOf = (name) => fields[name].input.value.trim() || undefined;
 
@@ -117,6 +160,9 @@ function createCreation(parts, report) {
         startsAt: momentOf(fields.startsAt.input),
         endsAt: momentOf(fields.endsAt.input),
         guard: valueOf('guard'),
+        payment: paymentIn(fields),
+        waitingRoom: valueOf('waitingRoom') && { admitPerSecond: numberOf(fields.waitingRoom.input) },
+        segments: numberOf(fields.segments.input),
       });
       if (answer.status === 201) watch.select(answer.body.id);
       return { ...answer, sent: { units: numberOf(fields.stock.input) } };
@@ -127,7 +173,8 @@ function createCreation(parts, report) {
 
 /**
  * @param {object} given i18n, label, words, watch, operator, journal
- * @returns {{buttons: HTMLElement, createButton: HTMLElement, dialogs: HTMLElement[], draw(): void}}
+ * @returns {{buttons: HTMLElement, createButton: HTMLElement, dialogs: HTMLElement[], draw(): void,
+ *   noteRefund(state: string, refund: {payment: string, buyer: string, amount: string}): void}}
  */
 export function createActions(given) {
   const parts = { ...given, target: null }; /* target: the sale that an open dialog is about */
@@ -135,6 +182,7 @@ export function createActions(given) {
   const report = createReport(parts);
   const steps = createSteps(parts, report);
   const creation = createCreation(parts, report);
+  const refundSteps = createRefundSteps(parts, report);
   const button = (id, dialog, tone = 'quiet') => {
     const node = label('button', { type: 'button', id: `do-${id}`, class: tone }, `do.${id}`);
     node.addEventListener('click', () => {
@@ -180,7 +228,12 @@ export function createActions(given) {
   return {
     buttons: h('div', { class: 'actions', id: 'actions' }, nodes.pause, nodes.resume, nodes.restock, nodes.end, why),
     createButton: nodes.create,
-    dialogs: [...Object.values(steps), creation].map(({ node }) => node),
+    noteRefund(state, refund) {
+      parts.target = watch.saleId;
+      parts.refund = refund;
+      refundSteps[state].open();
+    },
+    dialogs: [...Object.values(steps), creation, ...Object.values(refundSteps)].map(({ node }) => node),
     draw,
   };
 }

@@ -12,15 +12,19 @@ import {
   createBatches,
   createInstance,
   createInstanceFigures,
+  createPaymentFigures,
+  createWaitingFigures,
   createReasons,
   createSaleFigures,
 } from '../watch/figures.js';
 import { createHealth } from '../watch/health.js';
+import { createSegments } from '../watch/segments.js';
 import { createJournal } from './journal.js';
 import { createJournalView } from './journal-view.js';
 import { dashboardMessages } from './messages.js';
 import { observe } from './observer.js';
 import { createOperator } from './operator.js';
+import { createRefundsView } from './refunds-view.js';
 import { createSaleHead, createSalesList } from './sales-list.js';
 import { createSignIn } from './sign-in.js';
 import { createWatch } from '../watch/watch.js';
@@ -45,6 +49,10 @@ function build() {
     sales: createSalesList(parts, actions.createButton),
     head: createSaleHead(parts, actions.buttons),
     ofSale: createSaleFigures(parts),
+    segments: createSegments(parts),
+    ofPayment: createPaymentFigures(parts),
+    ofWaiting: createWaitingFigures(parts),
+    refunds: createRefundsView(parts, actions.noteRefund),
     ofInstance: createInstanceFigures(parts),
     charts: createCharts(parts),
     audit: createAuditView(parts),
@@ -65,7 +73,16 @@ function build() {
         of('sales'),
         h(
           'div.desk',
-          h('section', { class: 'card', 'aria-labelledby': 'sale-title' }, of('head'), of('ofSale')),
+          h(
+            'section',
+            { class: 'card', 'aria-labelledby': 'sale-title' },
+            of('head'),
+            of('ofSale'),
+            of('segments'),
+            of('ofPayment'),
+            of('ofWaiting'),
+          ),
+          of('refunds'),
           h('div.card', of('ofInstance')),
           of('charts'),
           h('div.panels', h('div.column', of('audit'), of('batches')), of('reasons')),

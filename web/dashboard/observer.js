@@ -2,6 +2,7 @@
  * Writes into the journal what changes while the page watches: the line to the service, the states of
  * sales, the light, and the counters that should stand still.
  */
+import { movesBetween } from '../watch/segments.js';
 
 /* Counters whose every step is worth a line: member of a snapshot, key of the text. */
 const ALARMS = [
@@ -44,6 +45,19 @@ function watchSales(watch, journal) {
       if (before && before.epoch !== epoch) journal.add('state', 'seen.restocked', { saleId: id, values: { epoch } });
     }
     states = now;
+  };
+}
+
+function watchMoves(watch, journal) {
+  let before = new Map();
+
+  return () => {
+    if (!watch.isListed || watch.sales === before) return;
+    for (const [saleId, sale] of watch.sales) {
+      const moves = movesBetween(before.get(saleId), sale);
+      if (moves) journal.add('state', 'seen.moved', { saleId, values: { moves } });
+    }
+    before = watch.sales;
   };
 }
 
@@ -100,7 +114,9 @@ function watchLight(watch, journal) {
 
 /** @param {object} watch see watch.js  @param {object} journal see journal.js */
 export function observe(watch, journal) {
-  const parts = [watchLink, watchStore, watchSales, watchCounters, watchLight].map((make) => make(watch, journal));
+  const parts = [watchLink, watchStore, watchSales, watchMoves, watchCounters, watchLight].map((make) =>
+    make(watch, journal),
+  );
   const look = () => parts.forEach((part) => part());
 
   watch.onChange(look);

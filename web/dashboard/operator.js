@@ -5,6 +5,7 @@
 import { ask, askSales } from '../shared/api.js';
 
 const SALES = '/api/v1/admin/sales';
+const SEATS = '/api/v1/admin/class/seats';
 const path = (id, what = '') => `${SALES}/${encodeURIComponent(id)}${what}`;
 
 /**
@@ -13,7 +14,8 @@ const path = (id, what = '') => `${SALES}/${encodeURIComponent(id)}${what}`;
  *   signIn(token)   the answer of a first request with it; 200: it is kept
  *   signOut()
  *   onChange(fn)    fn('in' | 'out' | 'refused'); refused: the service does not take the token any more
- *   list(), show(id), audit(id), create(sale), step(id, name), restock(id, units, key): answers of ask()
+ *   list(), show(id), audit(id), create(sale), step(id, name), restock(id, units, key), refunds(id),
+ *   noteRefund(id, payment, state), seats(), freeSeat(number): answers of ask()
  */
 export function createOperator() {
   const listeners = [];
@@ -56,6 +58,10 @@ export function createOperator() {
     audit: (id) => askSignedIn(path(id, '/audit'), { timeoutMs: 20_000 }),
     create: (sale) => askSignedIn(SALES, { method: 'POST', body: sale }),
     step: (id, name) => askSignedIn(path(id, `/${name}`), { method: 'POST', body: {} }),
+    refunds: (id) => askSignedIn(path(id, '/refunds'), { timeoutMs: 20_000 }),
+    noteRefund: (id, payment, state) => askSignedIn(path(id, '/refunds'), { method: 'POST', body: { payment, state } }),
+    seats: () => askSignedIn(SEATS),
+    freeSeat: (number) => askSignedIn(`${SEATS}/${number}`, { method: 'DELETE' }),
     restock: (id, units, key) =>
       askSignedIn(path(id, '/restock'), { method: 'POST', body: { units }, headers: { 'Idempotency-Key': key } }),
   };

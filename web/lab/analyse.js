@@ -3,7 +3,7 @@
  * who only believes so, who waits. Pure: no page, so tests need none.
  */
 
-const READS = new Set(['HMGET', 'GET', 'HGET', 'XLEN', 'TIME']);
+const READS = new Set(['HMGET', 'GET', 'HGET', 'XLEN', 'XRANGE', 'TIME']);
 const REFUSAL = /^ERROR (NOTOWNER|STALE|VOID)\b/;
 
 function kindOfSet(words, reply) {
@@ -38,14 +38,35 @@ const BY_NAME = {
   'redis-server': () => 'up',
 };
 
+/* What is said to PostgreSQL: the lock is a session's, a transaction's, or a row with the end of a lease. */
+const IN_SQL = [
+  [/pg_(try_)?advisory_(xact_)?lock\(/, (reply) => (/^\[(0|null)?\]$/.test(reply) && reply !== '[]' ? 'busy' : 'take')],
+  [/pg_advisory_unlock/, () => 'give'],
+  [/^INSERT INTO seckill\.lease/, (reply) => (reply.endsWith(' 1') ? 'take' : 'busy')],
+  [/^UPDATE seckill\.lease|^SELECT pg_terminate_backend/, (reply) => (reply === 't' ? 'lapse' : 'miss')],
+  [/^SELECT/, () => 'read'],
+];
+
+/* What is said to ZooKeeper: whose the lock is, is told by whose node is the first. */
+const IN_NODES = [
+  [/^delete/, () => 'give'],
+  [/ watch$/, () => 'listen'],
+  [/^getChildren/, () => 'read'],
+  [/^WATCH/, () => 'woken'],
+  [/^\(no ping/, () => 'lapse'],
+];
+
+const BESIDE = { postgres: IN_SQL, zookeeper: IN_NODES };
+
 /**
  * @returns {string} take, busy (a lock), give, miss (nothing to give), renew, read, write, sell, answer, refused
  *   (by the resource), listen, woken, lapse, down, up, stuck, other
  */
-export function kindOfCall({ command, reply }) {
+export function kindOfCall({ command, reply, server }) {
   const words = (command ?? '').split(' ');
 
   if ((reply ?? '').startsWith('(stuck')) return 'stuck';
+  if (BESIDE[server]) return BESIDE[server].find(([pattern]) => pattern.test(command))?.[1](reply ?? '') ?? 'other';
   if (READS.has(words[0])) return 'read';
   return BY_NAME[words[0]]?.(words, reply ?? '') ?? 'other';
 }
@@ -54,6 +75,8 @@ export function kindOfCall({ command, reply }) {
 export function concerns(call, lock) {
   const words = (call.command ?? '').split(' ');
   if (lock.server && call.server !== lock.server) return false;
+  if (lock.server === 'zookeeper') return call.command.includes(lock.key);
+  if (lock.server === 'postgres') return /advisory|seckill\.lease/.test(call.command);
   return words.some((word) => word === lock.key);
 }
 
@@ -97,7 +120,10 @@ function follow(run, { name, runs }) {
   let state = { holds: false, believes: false, waits: false, isGone: false };
   let permits = 0;
 
-  const isKilled = (step) => runs === 'process' && step === last && step.calls.length === 0 && !isToldEver;
+  const isKilled = (step) =>
+    step.choice
+      ? /^[a-d]$/.test(step.choice)
+      : runs === 'process' && step === last && step.calls.length === 0 && !isToldEver;
   const rest = (holds, isGone) => ({
     holds,
     believes: !holds && !isGone && (state.holds || state.believes),
@@ -141,6 +167,14 @@ const BY_WEIGHT = [
   'read',
 ];
 
+/* Where nodes queue, a lock is taken by a question. */
+function markOfCalls(kinds, hasTaken) {
+  const found = BY_WEIGHT.find((kind) => kinds.includes(kind)) ?? 'plain';
+  if (found === 'write') return 'sell';
+  if (hasTaken && ['read', 'plain'].includes(found)) return 'take';
+  return found === 'miss' ? 'give' : found;
+}
+
 function markOf(step, index, actors) {
   const kinds = step.calls.map(kindOfCall);
   if (step.breaks) return 'broken';
@@ -149,9 +183,7 @@ function markOf(step, index, actors) {
   if (after[index].isGone && !after[index - 1]?.isGone) return 'killed';
   const isRefused = kinds.includes('refused');
   if (step.told !== null && step.told !== 'created' && !isRefused) return kinds.includes('busy') ? 'busy' : 'no';
-  const found = BY_WEIGHT.find((kind) => kinds.includes(kind)) ?? 'plain';
-  if (found === 'write') return 'sell';
-  return found === 'miss' ? 'give' : found;
+  return markOfCalls(kinds, after[index].holds && !after[index - 1]?.holds);
 }
 
 /* ---- a lock over time -------------------------------------------------------------------------- */
@@ -199,7 +231,7 @@ function firstsOf(run, actors, locks) {
 }
 
 /**
- * @param {object} run as the service tells it
+ * @param {object} run as the service tells it; in a play that one has chosen, steps have their choice of the schedule, too
  * @returns {{actors: object[], locks: object[], marks: string[], firsts: object}} actors have name, way, states (by step); locks have
  *   key, server, bars, blips; marks are one for each step; firsts tell when each kind of bar first
  *   shows

@@ -15,6 +15,9 @@ const THEMES = [
   [23, 'waking'],
   [24, 'buyers'],
   [26, 'incident'],
+  [27, 'databases'],
+  [32, 'payments'],
+  [35, 'articles'],
 ];
 
 /** Scenarios that tell the same story, one with a flaw and one without, or two ways to the same end. */
@@ -28,6 +31,17 @@ export const PAIRS = [
   ['woken-by-message', 'polling'],
   ['two-clicks', 'one-per-buyer'],
   ['late-pipeline-unmarked', 'late-pipeline'],
+  ['session-lost', 'session-writes'],
+  ['lease-by-now', 'lease-by-clock'],
+  ['unlock-before-commit', 'lock-until-commit'],
+  ['session-expired', 'session-fenced'],
+  ['herd', 'one-by-one'],
+  ['pay-after-look', 'pay-in-one-step'],
+  ['double-return', 'single-return'],
+  ['late-payment-forgotten', 'late-payment-owed'],
+  ['setex', 'set-nx-px'],
+  ['no-rollback', 'check-first'],
+  ['partition-penalty', 'short-lease'],
 ];
 
 /** The one that goes well with this one; null: none in particular. */
@@ -51,6 +65,9 @@ export function byTheme(scenarios) {
   }
   return [...themes];
 }
+
+/** Where a guard is played by the reader. */
+export const playAddress = (guard) => `/lab?run=${guard}&schedule=&units=1&actors=2`;
 
 /** A link to a scenario: followed without a new page, unless somewhere else is asked for. */
 export function scenarioLink({ number, name, title }, go, attributes = {}) {
@@ -78,6 +95,7 @@ export function chooser({ t }, { scenarios, current, read, go, isWide }) {
       { class: read.has(scenario.name) ? 'read' : null },
       scenarioLink(scenario, go, { 'aria-current': scenario.name === current ? 'page' : null }),
       read.has(scenario.name) ? h('span.unseen', ` (${t('list.done')})`) : null,
+      scenario.lacks ? h('span.lacks', t('list.lacks', { packages: scenario.lacks })) : null,
     );
   const groups = byTheme(scenarios).map(([theme, list]) =>
     h(
@@ -94,6 +112,8 @@ export function chooser({ t }, { scenarios, current, read, go, isWide }) {
       'details',
       { open: isWide || current === null },
       h('summary', h('h2', { id: 'chooser-title', text: t('list.title') })),
+      h('a.own', { href: '/lab?schedule=', text: t('own.choose') }),
+      h('a.own', { href: '/lab/errata', text: t('theme.articles') }),
       groups,
     ),
   );

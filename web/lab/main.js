@@ -1,17 +1,17 @@
 /*
  * The lab's page. What it shows is in its address (/lab?run=NAME&step=5&beside=OTHER), so a link shows the
- * same again: a step in the address plays at once, a name alone asks for a guess first.
+ * same again: a step in the address plays at once, a name alone asks for a guess first; with a schedule
+ * (/lab?run=GUARD&schedule=ABAB) it is a guard that the reader plays.
  */
 import { h, setAttribute, setText } from '../shared/dom.js';
 import { LAB_LINKS, frameMessages, mountFrame } from '../shared/frame.js';
 import { createI18n } from '../shared/i18n.js';
 import { session } from '../shared/storage.js';
-import { PAIRS, byTheme, chooser, partnerOf, scenarioLink } from './chooser.js';
+import { PAIRS, byTheme, chooser, partnerOf, playAddress, scenarioLink } from './chooser.js';
 import { labMessages } from './messages.js';
 import { createPlayer } from './player.js';
 import { prediction } from './predict.js';
-import { listScenarios, playScenario } from './service.js';
-import { createView } from './view.js';
+import { listGuards, listScenarios, playScenario, playSchedule, searchSchedules } from './service.js';
 
 const AGAIN_S = 3;
 const AT_EDGE_PX = 60;
@@ -27,7 +27,9 @@ const isWide = matchMedia('(min-width: 64rem)');
 
 /* What is known of the service, and what is looked at. */
 let scenarios = [];
-let place = { run: null, step: null, beside: null };
+let createView = null; /* of view.js, which the first play brings */
+let guards = [];
+let place = { run: null, step: null, beside: null, schedule: null };
 let seen = 1;
 let player = null;
 let trying = null;
@@ -43,13 +45,20 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 function readPlace() {
   const query = new URLSearchParams(location.search);
-  const step = Number.parseInt(query.get('step') ?? '', 10);
-  return { run: query.get('run'), step: step > 0 ? step : null, beside: query.get('beside') };
+  const count = (name, most, other) => {
+    const found = Number.parseInt(query.get(name) ?? '', 10);
+    return found > 0 ? Math.min(found, most) : other;
+  };
+  return {
+    ...{ run: query.get('run'), step: count('step', Infinity, null), beside: query.get('beside') },
+    ...{ schedule: query.get('schedule'), units: count('units', 16, 1), actors: count('actors', 4, 2) },
+  };
 }
 
-function addressOf({ run, step, beside }) {
+function addressOf({ run, step, beside, schedule = null, units, actors }) {
   const query = new URLSearchParams();
   if (run) query.set('run', run);
+  if (schedule !== null) return `/lab?${new URLSearchParams({ run, schedule, units, actors })}`;
   if (step) query.set('step', step);
   if (beside) query.set('beside', beside);
   return `/lab${query.size > 0 ? `?${query}` : ''}`;
@@ -108,8 +117,8 @@ function failurePanel({ failure, detail }, again) {
   );
 }
 
-/* Shows that a run plays or waits for its turn; ends with whatever playScenario() ends with. */
-async function playWaiting(name, target) {
+/* Shows that a run plays (unless it is quick) or waits for its turn; ends with whatever ask() ends with. */
+async function playWaiting(name, ask, target, isQuick = false) {
   const key = `${i18n.lang} ${name}`;
   if (runs.has(key)) return { run: runs.get(key) };
   const stop = new AbortController();
@@ -122,12 +131,12 @@ async function playWaiting(name, target) {
     text: t('play.stop'),
     on: { click: () => stop.abort() },
   });
-  const panel = h('section.panel.waiting-panel', text, still, h('p.actions', button));
+  const panel = h('section', { class: 'panel waiting-panel', hidden: isQuick }, text, still, h('p.actions', button));
 
   trying?.abort();
   trying = stop;
   target.append(panel);
-  const result = await playScenario(name, i18n.lang, {
+  const result = await ask({
     signal: stop.signal,
     onPlay() {
       setText(text, t('play.waiting'));
@@ -138,11 +147,11 @@ async function playWaiting(name, target) {
       setText(text, t('play.busy', { seconds }));
       setText(still, t('play.fail.busy.way'));
       setAttribute(panel, 'data-tone', 'warn');
-      button.hidden = false;
+      panel.hidden = button.hidden = false;
     },
   });
   panel.remove();
-  if (result.run) runs.set(key, result.run);
+  if (result.run && result.run.verdict !== 'unfinished') runs.set(key, result.run); /* that may find more next time */
   return result;
 }
 
@@ -190,6 +199,14 @@ function viewOf(run, others, onChoose) {
   });
 }
 
+/* To the guards of these runs, where they can be played. */
+function ownLinks(list) {
+  const ways = new Set(list.flatMap(({ actors }) => actors.map(({ way }) => way)));
+  return guards
+    .filter(({ name }) => ways.has(name))
+    .map(({ name }) => h('p', h('a.small', { href: playAddress(name), text: t('own.of', { guard: name }) })));
+}
+
 function showRuns(list, keepsFocus) {
   const count = Math.max(...list.map(({ steps }) => steps.length));
   const views = list.map((run) =>
@@ -225,7 +242,7 @@ function showRuns(list, keepsFocus) {
       { class: list.length > 1 ? 'views pair' : 'views' },
       views.map(({ node }) => node),
     ),
-    h('footer.after', besideField(), h('p', link)),
+    h('footer.after', besideField(), h('p', link), ownLinks(list)),
   );
   onStep(Math.min(place.step ?? 1, count));
   if (keepsFocus) return;
@@ -237,12 +254,14 @@ async function play(keepsFocus) {
   const names = [place.run, place.beside].filter((name) => name && find(name));
   const list = [];
   const own = turn;
+  const parts = import('./view.js').catch(() => ({ createView: null }));
 
   for (const name of names) {
-    const result = await playWaiting(name, article);
+    const result = await playWaiting(name, (how) => playScenario(name, i18n.lang, how), article);
+    ({ createView } = await parts);
     if (turn !== own) return;
-    if (!result.run) {
-      const panel = failurePanel(result, () => {
+    if (!result.run || !createView) {
+      const panel = failurePanel(createView ? result : { failure: 'gone' }, () => {
         panel.remove();
         void play(keepsFocus);
       });
@@ -251,8 +270,55 @@ async function play(keepsFocus) {
     }
     list.push(result.run);
   }
-  if (list.length === 0) return;
+  guards = await listGuards();
+  if (list.length === 0 || turn !== own) return;
   showRuns(list, keepsFocus);
+}
+
+/* ---- a play of one's own ------------------------------------------------------------------------ */
+
+async function showOwn() {
+  const showing = turn;
+  const { createScheduler, ladder, schedulerMessages } = await import('./scheduler.js');
+
+  guards = await listGuards();
+  if (turn !== showing) return;
+  i18n.add(schedulerMessages);
+  const guard = guards.find(({ name }) => name === place.run);
+  document.title = `${guard ? `${guard.name} · ` : ''}${t('own.title')} · ${t('lab.title')}`;
+  if (!guard) {
+    article.replaceChildren(ladder(i18n, guards));
+    if (place.run) article.append(h('p', { class: 'panel', 'data-tone': 'warn', role: 'alert', text: t('own.none') }));
+    return;
+  }
+  const scheduler = createScheduler(i18n, {
+    guard,
+    place,
+    refusal: failurePanel,
+    async play(schedule, target) {
+      const wish = { ...place, schedule };
+      const result = await playWaiting(addressOf(wish), (how) => playSchedule(wish, i18n.lang, how), target, true);
+      return turn === showing ? result : null;
+    },
+    async search(kinds, target, onProgress) {
+      const name = `search ${addressOf({ ...place, schedule: kinds })}`;
+      const result = await playWaiting(
+        name,
+        (how) => searchSchedules(place, kinds, { ...how, onProgress }),
+        target,
+        true,
+      );
+      return turn === showing ? result : null;
+    },
+    onSchedule: (schedule) => writePlace({ ...place, schedule }, 'replaceState'),
+    onCount(count) {
+      writePlace({ ...place, ...count, schedule: '' }, 'pushState');
+      void show();
+    },
+  });
+  player = scheduler;
+  article.replaceChildren(scheduler.node);
+  await scheduler.start();
 }
 
 /* ---- the page ---------------------------------------------------------------------------------- */
@@ -262,7 +328,7 @@ function showChooser() {
   aside.replaceChildren(
     chooser(i18n, {
       scenarios,
-      current: place.run,
+      current: place.schedule === null ? place.run : '',
       read,
       go,
       isWide: isWide.matches,
@@ -283,6 +349,10 @@ async function show({ keepsFocus = false } = {}) {
   turn++;
   seen = place.step ?? 1;
   showChooser();
+  if (place.schedule !== null) {
+    await showOwn();
+    return;
+  }
   document.title = scenario ? `${scenario.number} ${scenario.title} · ${t('lab.title')}` : t('lab.title');
   if (!scenario) {
     article.replaceChildren(cover());
@@ -305,7 +375,7 @@ async function show({ keepsFocus = false } = {}) {
 }
 
 function go(name) {
-  writePlace({ run: name, step: null, beside: null }, 'pushState');
+  writePlace({ run: name, step: null, beside: null, schedule: null }, 'pushState');
   void show();
   window.scrollTo(0, 0);
   article.querySelector('h1')?.focus({ preventScroll: true });

@@ -6,7 +6,7 @@ import { inBoth } from '../shared/i18n.js';
 /** What can break, in the order in which it is asked for; the names are the service's. */
 export const PROMISES = [
   ...['kept', 'oversold', 'two-orders', 'foreign-release', 'stuck', 'deadlock', 'livelock', 'overtaken'],
-  ...['false-answer', 'two-holders'],
+  ...['false-answer', 'two-holders', 'herd', 'money-gone', 'unit-gone'],
 ];
 
 export const labMessages = inBoth({
@@ -37,6 +37,7 @@ export const labMessages = inBoth({
   'lab.away': ['The service does not answer. Asking again in {seconds} s.', '服务没有应答。{seconds} 秒后再问。'],
   'list.title': ['Scenarios', '场景'],
   'list.done': ['read', '已读'],
+  'list.lacks': ['not available: install {packages}', '无法运行：请安装 {packages}'],
   'theme.first': ['First locks', '最初的锁'],
   'theme.release': ['Giving a lock back', '释放锁'],
   'theme.pauses': ['The holder who comes late', '迟到的持有者'],
@@ -47,6 +48,9 @@ export const labMessages = inBoth({
   'theme.waking': ['Being woken', '被唤醒'],
   'theme.buyers': ['Clicks and lost answers', '点击与丢失的应答'],
   'theme.incident': ['All together', '全部合在一起'],
+  'theme.databases': ['Locks in PostgreSQL and ZooKeeper', 'PostgreSQL 与 ZooKeeper 里的锁'],
+  'theme.payments': ['Paying in time, or late', '按时付款与迟到的付款'],
+  'theme.articles': ['What the articles say', '文章怎么说'],
   'scenario.number': ['Scenario {number}', '场景 {number}'],
   'scenario.none': ['There is no scenario of this name.', '没有这个名字的场景。'],
   'predict.title': ['Before it plays: which promise breaks?', '运行之前先猜：哪个承诺会被打破？'],
@@ -67,6 +71,9 @@ export const labMessages = inBoth({
   'promise.overtaken': ['Who came later was served first', '插队：后来的人先买到'],
   'promise.false-answer': ['A buyer was told what is not so', '告诉买家的结果与事实不符'],
   'promise.two-holders': ['Two hold the same lock at once', '两个参与者同时持有同一把锁'],
+  'promise.herd': ['One release wakes all who wait', '惊群：一次释放唤醒所有等待者'],
+  'promise.money-gone': ['Money was taken, for no order and not owed back', '收了钱，既没有订单，也没有记为应退'],
+  'promise.unit-gone': ['A unit is gone: neither left nor sold', '少了一件货：既没剩下，也没卖出'],
   'play.waiting': ['The scenario plays …', '场景正在运行……'],
   'play.busy': [
     'Another run plays in the lab. Trying again in {seconds} s.',
@@ -81,8 +88,8 @@ export const labMessages = inBoth({
   ],
   'play.fail.unavailable': ['The lab cannot start.', '实验室无法启动。'],
   'play.fail.unavailable.way': [
-    'It needs a redis-server of its own: install one on the machine of the service, within its PATH; the service’s log says what went wrong.',
-    '它需要一个自己的 redis-server：请在服务所在的机器上安装，并放进 PATH；服务的日志会说明原因。',
+    'It needs servers of its own: install a redis-server on the machine of the service, within its PATH, and what the list says of this scenario; the service’s log says what went wrong.',
+    '它需要自己的服务器：请在服务所在的机器上安装 redis-server 并放进 PATH，再装上列表里为这个场景注明的软件；服务的日志会说明原因。',
   ],
   'play.fail.failed': ['The scenario did not come to its end.', '场景没有运行到结尾。'],
   'play.fail.failed.way': [
@@ -101,6 +108,8 @@ export const labMessages = inBoth({
     'Another run was playing, and you stopped waiting for it.',
     '当时另一个场景正在运行，你停止了等待。',
   ],
+  'own.choose': ['Play it yourself: choose a guard', '自己来调度：选一个 guard'],
+  'own.of': ['Play the guard {guard} yourself', '自己来调度 guard {guard}'],
   'timeline.title': ['What happened', '发生了什么'],
   'timeline.scroll': [
     'Picture of the steps; the list below says the same in words',
@@ -164,6 +173,7 @@ export const labMessages = inBoth({
   'step.breaks': ['Here a promise breaks: {promise}.', '在这里承诺被打破：{promise}。'],
   'lease.free': ['nobody', '无人'],
   'lease.lease': ['{owner}, for a lease', '{owner}，有租约'],
+  'lease.session': ['{owner}, while its session lives', '{owner}，会话结束即释放'],
   'lease.for-ever': ['{owner}, without an end', '{owner}，永不过期'],
   'lease.down': ['server down', '服务器已停'],
   'told.created': ['yours', '买到了'],
@@ -172,6 +182,8 @@ export const labMessages = inBoth({
   'told.sold-out': ['sold out', '已售罄'],
   'told.already-ordered': ['you have one already', '你已经有一张了'],
   'told.store-unavailable': ['no: not bought', '没有买到'],
+  'told.paid': ['paid', '已付款'],
+  'told.late': ['too late: not paid', '太晚了：没有付成'],
   'told.outcome-unknown': ['unknown', '结果未知'],
   'verdict.title': ['Verdict', '结论'],
   'verdict.kept': ['Every promise is kept.', '所有承诺都守住了。'],
@@ -189,8 +201,8 @@ export const labMessages = inBoth({
   ],
   'source.none.title': ['In C', 'C 代码'],
   'source.none': [
-    'The actor of this step uses no guard: it calls lockkit’s locks directly, or is no actor at all.',
-    '这一步的参与者不用 guard：它直接调用 lockkit 的锁，或者根本不是参与者。',
+    'The actor of this step uses no guard: it uses a lock directly, or is no actor at all.',
+    '这一步的参与者不用 guard：它直接使用锁，或者根本不是参与者。',
   ],
   'source.away': ['The service does not answer; the source cannot be shown.', '服务没有应答，无法显示代码。'],
   'source.files': ['Files of the guard', 'guard 的文件'],

@@ -30,24 +30,37 @@ const PATTERNS = {
   give: [/\{"DEL"/, /\blk_mutex_run\(/, /\blk_lock_release\(/],
   miss: [/\{"DEL"/, /\blk_mutex_run\(/, /\blk_lock_release\(/],
   renew: [/\.is_renewed = true/],
-  read: [/LK_BYTES\("HGET"\), purchase/, /\bread_and_decide\(self, left_ms/],
-  write: [/= write_orders\(/],
+  read: [/LK_BYTES\("HGET"\), purchase/, /= read_redis\(/, /\bread_and_decide\(self, left_ms/],
+  write: [/= by_hand_write\(/],
   purchase: [/\blk_guarded_eval\(/, /\blk_mutex_run\(/, /\blk_client_eval\(/],
   resolve: [/&& resolve\(self\)/],
-  setnx: [/\{"SETNX"/],
+  SETNX: [/\{"SETNX"/],
   set: [/\{"SET", lock_key/, ...ACQUIRE],
   look: [/\{"GET", hand/],
   expire: [/\{"EXPIRE"/],
+  SETEX: [/\{"SETEX"/],
+  'EVAL 1': [/"EVAL", script/],
+  'EVAL 2': [/"EVAL", ctx/],
+};
+
+/* A statement begins in the source as it is sent. */
+const beginning = (sql) => new RegExp(`"${sql.slice(0, 24).replace(/[^\w\s]/g, '\\$&')}`);
+
+const BESIDE = {
+  postgres: (call) => [beginning(call.command), ...(PATTERNS[kindOfCall(call)] ?? [])],
+  zookeeper: (call) => (kindOfCall(call) === 'give' ? PATTERNS.give : ACQUIRE),
 };
 
 function patternsFor(call) {
   const command = call.command ?? '';
+  if (BESIDE[call.server]) return BESIDE[call.server](call);
   if (/^EVAL(SHA)? \S*purchase/.test(command)) return PATTERNS.purchase;
   if (/^EVAL(SHA)? resolve/.test(command)) return PATTERNS.resolve;
   if (/^EVAL(SHA)? redlock_undo|^WAIT /.test(command)) return ACQUIRE;
   if (/^EXPIRE /.test(command)) return PATTERNS.expire;
   if (/^GET \S*:lock$/.test(command)) return PATTERNS.look;
-  if (/^SETNX /.test(command)) return PATTERNS.setnx;
+  const [, verb] = /^(SETNX|SETEX|EVAL <[^>]*> \d) /.exec(command) ?? [];
+  if (verb) return PATTERNS[verb.replace(/ <.*>/, '')];
   if (/^SET \S*:lock /.test(command)) return PATTERNS.set;
   if (/^EVAL(SHA)? \S*_release/.test(command)) return PATTERNS.give;
   return PATTERNS[kindOfCall(call)] ?? [];

@@ -6,7 +6,7 @@
 /**
  * @typedef {object} Answer
  * @property {number} status HTTP status; 0: no answer came (network, or timeoutMs)
- * @property {any} body what the JSON says, or the text when it is plain; null when it is neither
+ * @property {any} body what the JSON says, a list for lines of it, or the text when it is plain; else null
  * @property {string|null} problem the name of the problem ("sold-out"), when it is one
  * @property {number|null} retryAfterMs what Retry-After says
  * @property {boolean} isReplayed an earlier request with the same key was answered again
@@ -19,15 +19,40 @@ function retryAfterOf(response) {
   return Number.isFinite(seconds) ? seconds * 1000 : null;
 }
 
-async function bodyOf(response) {
+/* Each event progress is told; another one is the answer, and none is a failure. */
+async function eventsOf(response, onProgress) {
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error('no answer');
+    const events = (rest + decoder.decode(value, { stream: true })).split('\n\n');
+    rest = events.pop();
+    for (const event of events) {
+      const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(event);
+      if (name !== 'progress') return JSON.parse(data);
+      onProgress(JSON.parse(data));
+    }
+  }
+}
+
+async function bodyOf(response, onProgress) {
   const type = response.headers.get('Content-Type') ?? '';
+  if (onProgress && /^text\/event-stream\b/.test(type)) return eventsOf(response, onProgress);
   const text = await response.text();
   if (/^text\/plain\b/.test(type)) return text;
+  if (/^application\/x-ndjson\b/.test(type))
+    return text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
   return /^application\/(problem\+)?json\b/.test(type) ? JSON.parse(text) : null;
 }
 
-async function read(response) {
-  const body = await bodyOf(response);
+async function read(response, onProgress) {
+  const body = await bodyOf(response, onProgress);
   return {
     status: response.status,
     body,
@@ -39,11 +64,12 @@ async function read(response) {
 
 /**
  * @param {string} path of this origin
- * @param {{method?: string, headers?: object, body?: object, timeoutMs?: number, signal?: AbortSignal}}
- *   [options] body is sent as JSON; timeoutMs [8000] is for the whole answer
+ * @param {{method?: string, headers?: object, body?: object, timeoutMs?: number, signal?: AbortSignal,
+ *   onProgress?: (data: object) => void}} [options] body is sent as JSON; timeoutMs [8000] is for the whole answer,
+ *   which may be a stream of events
  * @returns {Promise<Answer>}
  */
-export async function ask(path, { method = 'GET', headers = {}, body, timeoutMs = 8000, signal } = {}) {
+export async function ask(path, { method = 'GET', headers = {}, body, timeoutMs = 8000, signal, onProgress } = {}) {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), timeoutMs);
   const forward = () => stop.abort();
@@ -56,11 +82,11 @@ export async function ask(path, { method = 'GET', headers = {}, body, timeoutMs 
       headers: body === undefined ? headers : { ...headers, 'Content-Type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: 'no-store',
-      credentials: 'omit',
+      credentials: 'same-origin',
       redirect: 'error',
       signal: stop.signal,
     });
-    return await read(response);
+    return await read(response, onProgress);
   } catch {
     return NOTHING;
   } finally {

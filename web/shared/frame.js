@@ -10,6 +10,7 @@ import { THEMES, currentTheme, setTheme } from './theme.js';
 export const LAB_LINKS = [
   { address: '/', key: 'frame.shop' },
   { address: '/lab', key: 'frame.lab' },
+  { address: '/ways', key: 'frame.ways' },
 ];
 
 export const frameMessages = inBoth({
@@ -18,6 +19,7 @@ export const frameMessages = inBoth({
   'frame.pages': ['Pages', '页面'],
   'frame.shop': ['Shop', '商店'],
   'frame.lab': ['Lock lab', '锁实验室'],
+  'frame.ways': ['Compared', '比较'],
   'frame.theme': ['Theme: {theme}', '主题：{theme}'],
   'frame.theme.system': ['Auto', '自动'],
   'frame.theme.light': ['Light', '浅色'],

@@ -24,23 +24,40 @@ export function inBoth(texts) {
 }
 
 /**
+ * What somebody typed as an amount of money, in the currency's minor unit: 19950 for "199.5" EUR.
+ *
+ * @returns {number|null} null: it is none, or there is no such currency
+ */
+export function minorOf(text, currency) {
+  const [, whole, part = ''] = /^(\d{1,13})(?:\.(\d+))?$/.exec(text) ?? [];
+  if (!whole || !/^[A-Z]{3}$/.test(currency)) return null;
+  const digits = digitsOf(new Intl.NumberFormat('en', { style: 'currency', currency }));
+  return part.length <= digits ? Number(whole + part.padEnd(digits, '0')) : null;
+}
+
+const digitsOf = (format) => format.resolvedOptions().maximumFractionDigits;
+
+/**
  * @param {...{en: object, zh: object}} tables later ones win
  * @returns an object with
  *   lang             'en' or 'zh'
+ *   add(table)       one more, that is loaded later
  *   t(key, values)   the text; the key itself when there is none
  *   setLang(lang)    kept for the next visit, and told to everybody who asked by
  *   onChange(fn)     fn() is called after each change; gives a function that ends that
  *   number(n), clock(ms), moment(ms)   as this language writes them; ms since 1970
+ *   money(amount, currency)            so, too; the amount in the currency's minor unit
  */
 export function createI18n(...tables) {
   const messages = { en: {}, zh: {} };
   const listeners = new Set();
   let lang = preferred();
 
-  for (const table of tables) {
+  const add = (table) => {
     Object.assign(messages.en, table.en);
     Object.assign(messages.zh, table.zh);
-  }
+  };
+  tables.forEach(add);
   const mark = () => {
     document.documentElement.lang = lang === 'zh' ? 'zh-CN' : 'en';
   };
@@ -56,6 +73,7 @@ export function createI18n(...tables) {
 
   mark();
   return {
+    add,
     get lang() {
       return lang;
     },
@@ -71,6 +89,14 @@ export function createI18n(...tables) {
       return () => void listeners.delete(listener);
     },
     number: (n) => formatter('number', (locale) => new Intl.NumberFormat(locale)).format(n),
+    money(amount, currency) {
+      if (!/^[A-Z]{3}$/.test(currency)) return `${amount} ${currency}`;
+      const money = formatter(
+        `money ${currency}`,
+        (locale) => new Intl.NumberFormat(locale, { style: 'currency', currency }),
+      );
+      return money.format(amount / 10 ** digitsOf(money));
+    },
     clock: format('clock', { timeStyle: 'medium', hourCycle: 'h23' }),
     moment: format('moment', { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' }),
   };

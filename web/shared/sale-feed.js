@@ -105,11 +105,11 @@ export function watchSale(id, { onSale, onMode, onGone }) {
     });
   }
 
-  /* A state changes with its window, or with what is put up: events do not say which. */
+  /* A state changes with its window, or with what is put up or held: events do not say which. */
   async function refreshTimes() {
     const { status, body } = await ask(address);
     if (status === 200 && !isStopped)
-      change({ startsAt: body.startsAt, endsAt: body.endsAt, restocked: body.restocked });
+      change({ startsAt: body.startsAt, endsAt: body.endsAt, restocked: body.restocked, held: body.held });
   }
 
   function openStream() {

@@ -40,6 +40,34 @@ test('50 pages buy 10 units at once: 10 have one, 40 are told the truth', async 
   assert.equal(audit.orders, 10);
 });
 
+test('a sale in segments is one sale: stock live, the order found again, sold out, more put up', async () => {
+  const [id, page] = await shop.openNew(4, {}, { segments: 3 });
+  const left = (target, units) =>
+    target.waitForFunction((its) => document.querySelector('#left').textContent === its, units);
+
+  await ready(page);
+  await page.waitForSelector('#feed[data-mode="live"]');
+  await shop.service.buy(id, 'somebody');
+  await left(page, '3');
+  await buy(page, 'yours');
+  const order = await orderOn(page);
+  await left(page, '2');
+  await page.reload();
+  await panel(page, 'yours-found');
+  assert.equal(await orderOn(page), order);
+  const late = await shop.open(id);
+  await ready(late);
+  const told = await Promise.all(['b1', 'b2', 'b3'].map((buyer) => shop.service.buy(id, buyer)));
+  assert.deepEqual(told.map(({ status }) => status).sort(), [201, 201, 409]);
+  await left(page, '0');
+  await panel(late, 'sold-out');
+  await late.reload();
+  await panel(late, 'sold-out');
+  await shop.service.step(id, 'restock', { units: 1 });
+  await buy(late, 'yours');
+  assert.equal((await shop.service.audit(id)).verdict, 'pass');
+});
+
 test('a double click buys one', async () => {
   const [id, page] = await shop.openNew(10);
   const keys = keysSentBy(page);

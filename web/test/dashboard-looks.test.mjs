@@ -3,7 +3,7 @@
  */
 import { test } from 'node:test';
 
-import { figure, light, press, setStock, signIn, useDesk } from './dashboard-support.mjs';
+import { beginMove, figure, light, press, setStock, signIn, useDesk } from './dashboard-support.mjs';
 import { assertNoMotion, assertNoSideScroll, everyLook, look, pause } from './support.mjs';
 
 const desk = useDesk();
@@ -65,6 +65,20 @@ for (const { name, ...options } of SOME) {
     await look(page, `dashboard-away-${name}`);
   });
 }
+
+test('a sale in segments, with a move', async () => {
+  const id = await desk.newSale(600, { segments: 32 });
+
+  beginMove(desk.service, id, 7);
+  for (const { name, ...options } of SOME) {
+    const page = await desk.openSignedIn(id, options);
+    await page.waitForSelector('[data-moving]');
+    await light(page, 'good');
+    await look(page, `dashboard-segments-${name}`);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await assertNoSideScroll(page, '320 px');
+  }
+});
 
 test('one page of 320 px, and a text of twice the size', async () => {
   const [, page] = await desk.openNew(12, { width: 320 });

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { openPage, ownService, useService } from './support.mjs';
 
@@ -79,8 +80,19 @@ export const isClosed = (page, id) => page.waitForSelector(`#${id}:not([open])`,
 /** Wait for a line in the event log. */
 export const logged = (page, event) => page.waitForSelector(`#log tr[data-event="${event}"]`);
 
+function askRedis(service, ...words) {
+  const { status, stdout } = spawnSync('redis-cli', ['-s', service.redis.url.slice('unix://'.length), ...words]);
+  assert.equal(status, 0);
+  return stdout.toString().trim();
+}
+
 /** Tamper with a sale: write its stock behind the service's back. */
-export function setStock(service, id, units) {
-  const words = ['-s', service.redis.url.slice('unix://'.length), 'SET', `seckill:{${id}}:stock`, String(units)];
-  assert.equal(spawnSync('redis-cli', words).status, 0);
+export const setStock = (service, id, units) => askRedis(service, 'SET', `seckill:{${id}}:stock`, String(units));
+
+/** The first step of a move between segments, as by an instance that died behind it: from 0 to 1. */
+export function beginMove(service, id, units) {
+  const [, generation] = askRedis(service, 'GET', `seckill:{${id}}:segments`).split(':');
+  const keys = ['sale', 'stock', 'ledger'].map((what) => `seckill:{${id}.${generation}.0}:${what}`);
+  const script = fileURLToPath(new URL('../../app/store/scripts/withdraw_units.lua', import.meta.url));
+  assert.match(askRedis(service, '--eval', script, ...keys, ',', 'test', '1', String(units)), /^\d+\n\d+\n1$/);
 }

@@ -11,6 +11,7 @@ import { FRESH_MS, lightOf } from '../watch/light.js';
 import { dashboardMessages } from '../dashboard/messages.js';
 import { between, parseMetrics, quantile, readMetrics } from '../watch/metrics.js';
 import { observe } from '../dashboard/observer.js';
+import { movesBetween } from '../watch/segments.js';
 
 /* ---- texts ------------------------------------------------------------------------------------- */
 
@@ -211,6 +212,22 @@ test('the journal keeps a thousand entries', () => {
   for (let i = 0; i < 1100; i++) journal.add('state', 'k');
   assert.equal(journal.entries.length, 1000);
   assert.equal(journal.entries[0].number, 1100);
+});
+
+test('units that moved between two looks are told; those of a restock are not', () => {
+  const sale = (lefts, more = {}) => ({
+    ...{ initialStock: 7, restocked: 0, ...more },
+    segments: lefts.map((remaining) => ({ remaining, orders: 2 })),
+  });
+
+  for (const [before, after, moves] of [
+    [sale([2, 1]), sale([2, 1]), ''],
+    [sale([2, 1]), sale([0, 3]), '0: −2, 1: +2'],
+    [sale([2, 1], { restocked: 5, cooling: 5 }), sale([2, 6], { restocked: 5 }), ''],
+    [undefined, sale([2, 1]), ''],
+    [{ restocked: 0 }, { restocked: 0 }, ''],
+  ])
+    assert.equal(movesBetween(before, after), moves);
 });
 
 test('what changes is written down once: states, faults, counters, the line', () => {

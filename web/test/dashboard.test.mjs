@@ -7,6 +7,7 @@ import { test } from 'node:test';
 
 import {
   answerYes,
+  beginMove,
   figure,
   isClosed,
   light,
@@ -188,6 +189,41 @@ test('an id that is taken, a bad id and an end before the start are said at thei
   assert.equal(await page.isVisible('#create .panel'), false);
   await page.keyboard.press('Escape');
   await isClosed(page, 'create');
+});
+
+test('a sale in segments: what each has, and a move while it lasts and behind it; none of a sale in one piece', async () => {
+  const [, page] = await desk.openNew(5);
+  const rows = '#segments tbody tr';
+  const text = () =>
+    page.$$eval(rows, (all) => all.map(({ cells }) => [...cells].map((cell) => cell.textContent).join(' ')).join(', '));
+  const become = (wanted) => eventually(async () => (await text()) === wanted, `segments: ${wanted}`);
+
+  await press(page, 'create');
+  assert.equal(await page.isVisible('#segments'), false);
+  await page.fill('#new-id', 'a-name-that-is-too-long-for-it');
+  await page.fill('#new-stock', '7');
+  await page.fill('#new-segments', '33');
+  await answerYes(page, 'create');
+  await page.waitForSelector('#new-segments-error >> text=from 1 to 32');
+  assert.ok(await isFocused(page, '#new-segments'));
+  await page.fill('#new-segments', '2');
+  await answerYes(page, 'create');
+  await page.waitForSelector('#new-id-error >> text=28 characters');
+  await page.fill('#new-id', 'lamp');
+  await answerYes(page, 'create');
+  await isClosed(page, 'create');
+  await become('0 4 0 0 0, 1 3 0 0 0');
+  beginMove(desk.service, 'lamp', 3);
+  await become('0 1 0 → 3 −3, 1 3 0 0 0');
+  await logged(page, 'seen.moved');
+  await figure(page, 'left', '7');
+  for (let i = 0; i < 8; i++) await desk.service.buy('lamp', `b${i}`);
+  await figure(page, 'left', '0');
+  await eventually(async () => {
+    const [, orders, gain] = /^0 0 (\d) 0 (\S+), /.exec(await text()) ?? [];
+    return orders - 4 === Number(gain?.replace('−', '-')) && (await text()).includes(`1 0 ${7 - orders} 0 `);
+  }, 'each has sold all that it got');
+  await light(page, 'good');
 });
 
 test('charts say their figures in words and as a table, and follow the theme', async () => {

@@ -31,7 +31,11 @@ const lab = useService({}, async ({ url }) => {
 
 const open = (path, options = {}) => openPage(lab.browser, lab.service.url, { path, ...options });
 
-const played = (page, name) => page.waitForSelector(`.view[data-name="${name}"]`, { timeout: PLAY_MS });
+async function played(page, name) {
+  const shown = await page.waitForSelector(`.view[data-name="${name}"], .failure`, { timeout: PLAY_MS });
+  assert.equal(await shown.getAttribute('data-failure'), null, await shown.textContent());
+}
+
 const stepOf = (page) => page.$eval('#scrub', (slider) => Number(slider.value));
 const current = (page) =>
   page.$$eval('.step[aria-current=step] .ordinal', (list) => list.map((one) => one.textContent));
@@ -44,7 +48,7 @@ async function guess(page, promise) {
 
 /* ---- every scenario ---------------------------------------------------------------------------- */
 
-test('there are 37 scenarios in the list, in the order of the book, and no verdict', async () => {
+test('there are 65 scenarios in the list, in the order of the book, and no verdict', async () => {
   const page = await open('/lab');
 
   await page.waitForSelector('.chooser a');
@@ -55,7 +59,7 @@ test('there are 37 scenarios in the list, in the order of the book, and no verdi
     names,
     scenarios.map(({ name }) => name),
   );
-  assert.equal(names.length, 37);
+  assert.equal(names.length, 65);
   assert.equal(await page.locator('.verdict').count(), 0);
 });
 
@@ -84,9 +88,14 @@ describe('plays to its verdict', () => {
   });
   after(() => close(page));
 
-  for (const number of Array.from({ length: 37 }, (_, i) => i)) {
-    test(`scenario at place ${number + 1}`, async () => {
-      const { name, title, lesson, expected } = scenarios[number];
+  for (const number of Array.from({ length: 65 }, (_, i) => i)) {
+    test(`scenario at place ${number + 1}`, async (t) => {
+      const { name, title, lesson, expected, lacks } = scenarios[number];
+      if (lacks) {
+        assert.match(await page.textContent(`.chooser li:has(a[href="/lab?run=${name}"])`), /not available: install/);
+        t.skip(`${name}: install ${lacks}`);
+        return;
+      }
 
       await page.click(`.chooser a[href="/lab?run=${name}"]`);
       await page.waitForSelector(`h1 >> text=${JSON.stringify(title)}`);
@@ -137,7 +146,7 @@ test('every call of a guard is found in its source', async () => {
     sources.set(way, filesOf(await answer.text()));
   };
 
-  for (const { name } of scenarios) {
+  for (const { name } of scenarios.filter(({ lacks }) => !lacks)) {
     const answer = await fetch(`${lab.service.url}/api/v1/lab/scenarios/${name}/runs`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
@@ -247,7 +256,7 @@ test('by the mouse: buttons, the slider, the picture; a look at a step without g
   assert.equal(await stepOf(page), 2);
   await page.hover('h1');
   await page.waitForSelector('.detail >> text=Step 2 of 4');
-  assert.match(await page.textContent('.calls'), /PEXPIRE seckill:\{lamp\}:lock 1/);
+  assert.match(await page.textContent('.calls'), /PEXPIRE seckill:\{lamp\}:lock 0/);
   await page.focus('.step >> nth=0');
   await page.waitForSelector('.detail >> text=Step 1 of 4');
   assert.match(await page.textContent('.state'), /A#1, for a lease/);
@@ -257,7 +266,7 @@ test('the source is shown, with the line marked', async () => {
   const page = await open('/lab?run=stale-write&step=4');
 
   await page.waitForSelector('.code [data-mark=live]');
-  assert.match(await page.textContent('.code [data-mark=live]'), /write_orders\(self, &err\)/);
+  assert.match(await page.textContent('.code [data-mark=live]'), /by_hand_write\(self, &err\)/);
   assert.equal(await page.textContent('.files [aria-pressed=true]'), 'by_hand.c');
   assert.ok(await page.$eval('.codebox', (box) => box.scrollTop > 0));
   await page.click('.files button >> nth=0');
@@ -374,7 +383,7 @@ test('busy for long: one may stop waiting, and try again', async () => {
 test('unavailable: the way out is shown', async () => {
   const page = await openRefused(1, 'lab-unavailable', { 'Retry-After': '5' });
 
-  await page.waitForSelector('[data-failure=unavailable] >> text=install one on the machine');
+  await page.waitForSelector('[data-failure=unavailable] >> text=install a redis-server on the machine');
   await page.waitForSelector('[data-failure=unavailable] >> text=The words of the service.');
   assert.equal(await page.locator('.chooser .read').count(), 0);
   await assertAccessible(page, 'unavailable');

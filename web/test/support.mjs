@@ -15,10 +15,10 @@ import { createInterface } from 'node:readline';
 import { after, afterEach, before } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 
-const buildDir = path.resolve(process.env.BUILD_DIR ?? 'build/release');
+export const buildDir = path.resolve(process.env.BUILD_DIR ?? 'build/release');
 const webtestDir = path.resolve(process.env.WEBTEST_DIR ?? 'build/webtest');
 const require = createRequire(path.join(webtestDir, 'tools.cjs'));
-const { chromium } = require('playwright-core');
+const { chromium, firefox } = require('playwright-core');
 const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 export const LIMIT_MS = 20_000;
@@ -169,6 +169,8 @@ export async function runCtl(...args) {
 
 /** Debian's own; without its sandbox only as root, where it cannot have one. */
 function startBrowser() {
+  if (process.env.BROWSER === 'firefox')
+    return firefox.launch({ executablePath: '/usr/bin/firefox-esr', channel: 'moz-firefox' });
   const chromiumSandbox = process.getuid() !== 0;
   return chromium.launch({ executablePath: '/usr/bin/chromium', chromiumSandbox, args: ['--disable-gpu'] });
 }
@@ -197,9 +199,11 @@ export function useService(options, prepare) {
 /* A refusal is an answer like any other; the browser calls it an error all the same. */
 const REFUSAL = /^Failed to load resource: the server responded with a status of (400|401|403|404|409|410|429|503)\b/;
 const NO_ANSWER = /^Failed to load resource: net::ERR_/;
+/* What Firefox says of what was under way when its page was left. */
+const LEFT = /^(Firefox can’t establish|The connection to .* was interrupted|TypeError: error loading dynamically)/;
 
 function watch(page, sins, { mayLoseService }) {
-  page.on('pageerror', (error) => sins.push(`error: ${error.stack}`));
+  page.on('pageerror', (error) => LEFT.test(error.message) || sins.push(`error: ${error.message} ${error.stack}`));
   page.on('console', (message) => {
     const text = message.text();
     const isAnswer = REFUSAL.test(text) && new URL(message.location().url).pathname.startsWith('/api/');

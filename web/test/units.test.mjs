@@ -8,20 +8,23 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { BURST_KINDS } from '../buyer/burst.js';
-import { countdownAt, formatLeft, stateAt } from '../buyer/countdown.js';
+import { countdownAt, formatLeft, stateAt } from '../shared/countdown.js';
 import { layOut } from '../buyer/dots.js';
-import { subjectOf } from '../buyer/identity.js';
+import { subjectOf } from '../shared/identity.js';
 import { buyerMessages } from '../buyer/messages.js';
 import { createPurchase, meaningOf } from '../buyer/purchase.js';
 import { panelFor } from '../buyer/result.js';
 import { buttonFor } from '../buyer/shop.js';
 import { dashboardMessages } from '../dashboard/messages.js';
+import { errataMessages } from '../errata/claims.js';
 import { labMessages } from '../lab/messages.js';
+import { schedulerMessages } from '../lab/scheduler-messages.js';
 import { askSales } from '../shared/api.js';
 import { frameMessages } from '../shared/frame.js';
 import { fill } from '../shared/i18n.js';
 import { estimateOffset } from '../shared/server-clock.js';
 import { createStorage } from '../shared/storage.js';
+import { waysMessages } from '../ways/messages.js';
 
 /* ---- files ------------------------------------------------------------------------------------- */
 
@@ -52,7 +55,15 @@ for (const page of pages) {
 
 const namesIn = (text) => new Set([...String(text).matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
 
-for (const [name, table] of Object.entries({ frameMessages, buyerMessages, dashboardMessages, labMessages })) {
+for (const [name, table] of Object.entries({
+  frameMessages,
+  buyerMessages,
+  dashboardMessages,
+  errataMessages,
+  labMessages,
+  schedulerMessages,
+  waysMessages,
+})) {
   test(`${name}: both languages say the same things`, () => {
     for (const [key, text] of Object.entries(table.en)) {
       const other = table.zh[key];

@@ -79,6 +79,43 @@ export function createSaleFigures({ i18n, label, words, watch }) {
   };
 }
 
+/** What has become of the orders of a sale that is paid later. @returns {{node: HTMLElement, draw(): void}} */
+export function createPaymentFigures({ i18n, label, words, watch }) {
+  const group = createGroup(label, 'of-payment', ['held', 'paid', 'cancelled', 'expired', 'owed'], []);
+
+  return {
+    node: group.node,
+    draw() {
+      const sale = watch.isListed && watch.link === 'live' ? watch.sales.get(watch.saleId) : null;
+      const owed = watch.refunds?.filter(({ state }) => state !== 'done').length;
+
+      group.node.hidden = !watch.sales?.get(watch.saleId)?.payment;
+      for (const key of ['held', 'paid', 'cancelled', 'expired']) group.show(key, words.units(sale?.[key]));
+      const { amount, currency } = sale?.payment ?? {};
+      group.show('owed', words.units(owed), '', owed > 0 ? 'warn' : null);
+      if (currency) group.show('paid', words.units(sale.paid), i18n.money(amount * sale.paid, currency));
+    },
+  };
+}
+
+/** How far the waiting room of a sale is. @returns {{node: HTMLElement, draw(): void}} */
+export function createWaitingFigures({ label, words, watch }) {
+  const group = createGroup(label, 'of-waiting', ['waiting', 'admitted', 'admit'], ['waiting']);
+
+  return {
+    node: group.node,
+    draw() {
+      const room = watch.sales?.get(watch.saleId)?.waitingRoom;
+      const now = watch.isListed && watch.link === 'live' ? room : null;
+
+      group.node.hidden = !room;
+      group.show('waiting', words.units(now?.waiting));
+      group.show('admitted', words.units(now?.admitted));
+      group.show('admit', words.rate(now?.admitPerSecond ?? null));
+    },
+  };
+}
+
 /** Figures of the instance. @returns {{node: HTMLElement, draw(): void}} */
 export function createInstanceFigures({ i18n, label, words, watch }) {
   const keys = ['accepted', 'refused', 'queue', 'batch', 'redis', 'queue-wait', 'serving', 'lock-wait', 'lock-hold'];

@@ -10,6 +10,7 @@ import { readMetrics } from './metrics.js';
 const METRICS_MS = 1000;
 const SALES_MS = 2000;
 const AUDIT_MS = 3000;
+const REFUNDS_MS = 4000;
 const AWAY_MS = 2000;
 const REST = 4; /* what took long is asked the less: this many times its own duration lies between */
 
@@ -64,6 +65,7 @@ function repeat(look) {
  *   snapshot    what /metrics says now; null while the service is away
  *   history
  *   sales       what the operators' API last said, by id; null before; isListed: whether it says so now
+ *   refunds     what is owed back in the sale that is looked at; null while it is not known
  *   saleId, select(id)
  *   stateOf(id) 'active', ...; null while it is not known
  *   stockOf(id) {left, putUp, oversold}; null while it is not known
@@ -83,6 +85,7 @@ export function createWatch(operator) {
     history: createHistory(),
     sales: null,
     isListed: false,
+    refunds: null,
     saleId: null,
   };
   let answeredAt = null;
@@ -153,6 +156,16 @@ export function createWatch(operator) {
     return AUDIT_MS;
   });
 
+  const refunds = repeat(async () => {
+    const id = self.saleId;
+    if (!operator.isSignedIn || !self.sales?.get(id)?.payment) return SALES_MS;
+    const { status, body } = await inTurn(() => operator.refunds(id));
+    if (id !== self.saleId) return 0;
+    self.refunds = status === 200 && operator.isSignedIn ? body : null;
+    tell();
+    return REFUNDS_MS;
+  });
+
   const idsKnown = () => [...new Set([...(self.sales?.keys() ?? []), ...(self.snapshot?.stock.keys() ?? [])])];
 
   function auditKnown() {
@@ -172,14 +185,14 @@ export function createWatch(operator) {
     if (what !== 'in') {
       self.sales = null;
       self.isListed = false;
+      self.refunds = null;
       audits.clear();
     }
-    sales.now();
-    audit.now();
+    for (const kind of [sales, audit, refunds]) kind.now();
     tell();
   });
   document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) for (const kind of [metrics, sales, audit]) kind.now();
+    if (!document.hidden) for (const kind of [metrics, sales, audit, refunds]) kind.now();
   });
   metrics.now();
   return Object.assign(self, {
@@ -188,7 +201,8 @@ export function createWatch(operator) {
     select(id) {
       if (id === self.saleId) return;
       self.saleId = id;
-      audit.now();
+      self.refunds = null;
+      for (const kind of [audit, refunds]) kind.now();
       tell();
     },
     stateOf: (id) => (self.link === 'live' && self.isListed ? (self.sales.get(id)?.state ?? null) : null),
@@ -207,7 +221,7 @@ export function createWatch(operator) {
         failure: audits.get(self.saleId)?.failure ?? null,
       }),
     askAgain() {
-      for (const kind of [metrics, sales, audit]) kind.now();
+      for (const kind of [metrics, sales, audit, refunds]) kind.now();
     },
   });
 }

@@ -8,7 +8,7 @@
 #include "lockkit/lockkit.h"
 
 #include "base/list.h"
-#include "redlock_servers.h"
+#include "guard_servers.h"
 #include "sale/purchase.h"
 #include "store/deployment.h"
 
@@ -45,13 +45,14 @@ struct guard_ctx {
     lk_script *confirm;        /* borrowed: store/scripts/confirm.lua */
     lk_script *fenced;         /* borrowed: store/scripts/fence_check.lua and purchase.lua */
     const struct deployment *deployment; /* borrowed; NULL: one server, no replicas waited for */
-    struct redlock_servers *redlock;     /* borrowed: those of --redlock; NULL: there are none */
+    struct guard_servers *servers;       /* borrowed: what guards need besides; NULL: nothing */
     const char *sale_id;
     const char *instance; /* goes into the ledger */
     const char *process;  /* whose attempts these are: unlike any other process before or after */
     int64_t attempt;      /* grows with every sell of this process */
     int64_t lease_ms;
     int64_t limit_ms; /* the whole sell, waiting included */
+    int64_t again_ms; /* between two attempts to learn what became of a lost answer; 0: as usual */
     int64_t wait_ms;  /* how long a guard may wait for its lock; 0: it tries once */
     const char *dir;  /* the guard "file" has its files here; NULL: it cannot run */
     /* A fault, for experiments: called once per sell where a pause of the holder does most harm,
@@ -65,7 +66,12 @@ struct guard {
     const char *idea; /* one line for --help, the dashboard and the report */
     const char *flaw; /* NULL when sound; else what breaks it, in one line */
     enum verdict expected;
-    bool needs_redlock; /* guard_ctx.redlock: an instance started without --redlock cannot run it */
+    bool is_renewed; /* a watchdog prolongs its lease */
+    bool is_local;   /* nobody beyond its process, or its host, sees its lock */
+    bool is_final;   /* its orders are: it cannot sell what is paid for later (purchase.lua can) */
+    bool is_paid_later;    /* of the lab alone: what it sells is held until it is paid for */
+    bool has_replica;      /* likewise: its lock is on a server of its own, which has one */
+    enum guard_need needs; /* of guard_ctx.servers: an instance started without cannot run it */
     /* Threads: several at once with different batches. The array holds pointers, none NULL. */
     struct guard_result (*sell)(const struct guard_ctx *ctx, struct purchase **batch, size_t count);
     const void *way; /* for a sell() that guards share, of its own type; NULL: it needs none */

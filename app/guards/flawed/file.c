@@ -76,5 +76,6 @@ const struct guard guard_file = {
     .idea = "flock on a file in the --data folder around read, decide and write",
     .flaw = "another host (here: another --data folder) has another file",
     .expected = VERDICT_OVERSELLS,
+    .is_local = true,
     .sell = file_sell,
 };

@@ -54,6 +54,7 @@ const struct guard guard_thread = {
     .idea = "a mutex of the process around read, decide and write",
     .flaw = "it keeps out the threads of one process, and nobody else's",
     .expected = VERDICT_OVERSELLS,
+    .is_local = true,
     .sell = crude_lock_sell,
     .way = &(const struct crude_lock){.take = lock_process, .give = unlock_process},
 };

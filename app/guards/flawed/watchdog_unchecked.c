@@ -10,6 +10,7 @@ const struct guard guard_watchdog_unchecked = {
     .idea = "as mutex-unchecked, while a watchdog renews the lease",
     .flaw = "a process that is stopped as a whole does not renew, wakes up and writes",
     .expected = VERDICT_OVERSELLS,
+    .is_renewed = true,
     .sell = unchecked_lock_sell,
     .way = &(const struct lk_lock_options){.is_renewed = true},
 };

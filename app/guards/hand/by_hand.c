@@ -295,8 +295,7 @@ static lk_status read_and_decide(struct by_hand *self, int64_t limit_ms, struct 
     return status;
 }
 
-/* OK, UNREACHABLE (nothing was sent), UNKNOWN, SERVER: some or all may be written. */
-static lk_status write_orders(struct by_hand *self, struct lk_error *err)
+lk_status by_hand_write(struct by_hand *self, struct lk_error *err)
 {
     struct lk_command commands[BY_HAND_WRITES];
     lk_reply *replies[BY_HAND_WRITES] = {0};
@@ -330,7 +329,7 @@ struct guard_result by_hand_sell(struct by_hand *self, int64_t deadline_ms, cons
     if (read_and_decide(self, left_ms, &err) != LK_OK) return ended(GUARD_UNAVAILABLE, &err);
     if (lock && !lk_held(lock)) return ended(GUARD_BUSY, &err);
     by_hand_pause(self);
-    lk_status status = write_orders(self, &err);
+    lk_status status = by_hand_write(self, &err);
     if (status == LK_UNREACHABLE) return ended(GUARD_UNAVAILABLE, &err);
     if (status != LK_OK) return ended(GUARD_UNKNOWN, &err);
     by_hand_tell(self);

@@ -58,6 +58,13 @@ LK_MUST_CHECK lk_status by_hand_decide(struct by_hand *self, lk_reply *const rep
 /* The commands that write what was decided (sold > 0), the ledger first; as by_hand_reads(). */
 void by_hand_writes(struct by_hand *self, struct lk_command out[BY_HAND_WRITES]);
 
+/*
+ * Write them.
+ *
+ * Returns  OK, UNREACHABLE (nothing was sent), UNKNOWN, SERVER: some or all may be written.
+ */
+LK_MUST_CHECK lk_status by_hand_write(struct by_hand *self, struct lk_error *err);
+
 /* It was written: give every purchase its outcome. */
 void by_hand_tell(const struct by_hand *self);
 

@@ -3,12 +3,22 @@
  */
 #include "held_lock.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 
 static lk_status eval_checked(lk_lock *lock, struct purchase_eval *purchase, int64_t limit_ms,
                               lk_reply **reply, struct lk_error *err)
 {
     return lk_guarded_eval(lock, &purchase->eval, limit_ms, reply, err);
+}
+
+lk_status held_lock_eval_fenced(lk_lock *lock, struct purchase_eval *purchase, int64_t limit_ms,
+                                lk_reply **reply, struct lk_error *err)
+{
+    purchase_eval_show_fence(purchase, lk_lock_fence(lock));
+    lk_status status = lk_client_eval(purchase->ctx->client, &purchase->eval, limit_ms, reply, err);
+    return status == LK_SERVER && strncmp(err->text, "STALE", 5) == 0 ? LK_NOT_OWNER : status;
 }
 
 static lk_status sell_holding(const struct held_lock *how, lk_lock *lock,
@@ -35,6 +45,8 @@ struct guard_result held_lock_sell(const struct guard_ctx *ctx, struct purchase 
                                    size_t count)
 {
     const struct held_lock *how = ctx->guard->way;
+    enum guard_need needs = ctx->guard->needs;
+    lk_client *locks = needs == NEED_NOTHING ? ctx->client : ctx->servers->clients[needs];
     struct purchase_eval purchase;
     struct lk_error err = {0};
     lk_reply *reply = NULL;
@@ -42,7 +54,7 @@ struct guard_result held_lock_sell(const struct guard_ctx *ctx, struct purchase 
     lk_status status = LK_NO_MEMORY;
 
     if (purchase_eval_make(ctx, batch, count, &purchase))
-        lock = how->make(ctx->client, purchase.keys.text[KEY_LOCK], &err);
+        lock = how->make(locks, purchase.keys.text[KEY_LOCK], &err);
     if (lock) status = sell_holding(how, lock, &purchase, &reply, &err);
     lk_lock_free(lock);
     return purchase_eval_end(&purchase, status, reply, &err);

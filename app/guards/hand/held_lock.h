@@ -16,7 +16,14 @@ struct held_lock {
                       lk_reply **reply, struct lk_error *err);
 };
 
-/* guard.sell() under such a lock of the sale's lock key. */
+/*
+ * A way to run it (`eval`): asks nothing of the lock, which may be anywhere, but shows its number to the
+ * keys of the sale, that refuse one lower than they have seen: NOT_OWNER.
+ */
+lk_status held_lock_eval_fenced(lk_lock *lock, struct purchase_eval *purchase, int64_t limit_ms,
+                                lk_reply **reply, struct lk_error *err);
+
+/* guard.sell() under such a lock of the sale's lock key, where the guard has its locks (guard.needs). */
 struct guard_result held_lock_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                    size_t count);
 

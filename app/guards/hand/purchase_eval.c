@@ -48,7 +48,7 @@ bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, si
     }
     out->eval = (struct lk_eval){.script = ctx->purchase,
                                  .keys = out->keys.key,
-                                 .key_count = KEY_VOID + 1,
+                                 .key_count = KEY_DUE + 1,
                                  .args = out->args,
                                  .arg_count = (size_t)(next - out->args)};
     return true;
@@ -56,40 +56,64 @@ bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, si
 
 void purchase_eval_show_fence(struct purchase_eval *self, uint64_t token)
 {
-    _Static_assert((int)KEY_FENCE == (int)KEY_VOID + 1,
+    _Static_assert((int)KEY_FENCE == (int)KEY_DUE + 1,
                    "the fence is the key behind purchase.lua's");
 
+    if (self->ctx->guard->needs != NEED_NOTHING) {
+        (void)snprintf(self->fence_key, sizeof self->fence_key, "%s-%s", self->keys.text[KEY_FENCE],
+                       self->ctx->guard->name);
+        self->keys.key[KEY_FENCE] = lk_bytes_of(self->fence_key);
+    }
     (void)snprintf(self->fence, sizeof self->fence, "%" PRIu64, token);
     self->args[self->eval.arg_count++] = lk_bytes_of(self->fence);
     self->eval.key_count = KEY_FENCE + 1;
     self->eval.script = self->ctx->fenced;
 }
 
-/* 'C', 'R<id>', 'A<id>', 'S', 'N', 'E', 'P'; false for anything else. */
+/* A letter, and nothing or a number behind it that Lua can hold. */
+static bool read_moment(struct lk_bytes text, int64_t *out_ms)
+{
+    enum { DIGITS_MAX = 15 };
+
+    if (text.len > 1 + DIGITS_MAX) return false;
+    for (size_t i = 1; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') return false;
+        *out_ms = *out_ms * 10 + (text.data[i] - '0');
+    }
+    return true;
+}
+
+/* 'C', 'C<ms>', 'R<id>', 'A<id>', 'X<id>', 'Y<id>', 'S', 'S<ms>', 'N', 'E', 'P'; false for anything else. */
 static bool read_answer(const lk_reply *answer, int64_t until_start_ms, struct purchase *purchase)
 {
     static const struct {
         char letter;
-        bool names_order; /* whose id follows; none when the order's value was no order */
+        enum { NOTHING, ORDER, MOMENT } names; /* what follows, if it does */
         outcome outcome;
-    } letters[] = {{'C', false, OUTCOME_CREATED},        {'R', true, OUTCOME_REPLAYED},
-                   {'A', true, OUTCOME_ALREADY_ORDERED}, {'S', false, OUTCOME_SOLD_OUT},
-                   {'N', false, OUTCOME_NOT_STARTED},    {'E', false, OUTCOME_ENDED},
-                   {'P', false, OUTCOME_PAUSED}};
+    } letters[] = {{'C', MOMENT, OUTCOME_CREATED},        {'R', ORDER, OUTCOME_REPLAYED},
+                   {'A', ORDER, OUTCOME_ALREADY_ORDERED}, {'X', ORDER, OUTCOME_WAS_CANCELLED},
+                   {'Y', ORDER, OUTCOME_HAS_EXPIRED},     {'S', MOMENT, OUTCOME_SOLD_OUT},
+                   {'N', NOTHING, OUTCOME_NOT_STARTED},   {'E', NOTHING, OUTCOME_ENDED},
+                   {'P', NOTHING, OUTCOME_PAUSED}};
     struct lk_bytes text = lk_reply_bytes(answer);
+    int64_t moment_ms = 0;
     size_t i = 0;
 
     if (text.len == 0 || text.len > ORDER_ID_MAX) return false;
     while (i < sizeof letters / sizeof letters[0] && letters[i].letter != text.data[0])
         i++;
     if (i == sizeof letters / sizeof letters[0]) return false;
-    if (!letters[i].names_order && text.len > 1) return false;
+    if (letters[i].names == NOTHING && text.len > 1) return false;
+    if (letters[i].names == MOMENT && !read_moment(text, &moment_ms)) return false;
     purchase->outcome = letters[i].outcome;
-    if (letters[i].names_order) { /* never the id that was offered: it is nobody's order */
+    if (letters[i].names == ORDER) { /* never the id that was offered: it is nobody's order */
         memcpy(purchase->order_id, text.data + 1, text.len - 1);
         purchase->order_id[text.len - 1] = '\0';
     }
     if (purchase->outcome == OUTCOME_NOT_STARTED) purchase->retry_ms = until_start_ms;
+    if (purchase->outcome == OUTCOME_CREATED) purchase->pay_by_ms = moment_ms;
+    if (purchase->outcome == OUTCOME_SOLD_OUT && text.len > 1)
+        purchase->retry_ms = moment_ms > 0 ? moment_ms : 1; /* it is due just now */
     return true;
 }
 
@@ -172,7 +196,9 @@ static void settle(const lk_reply *held, bool is_same_server, struct purchase *p
         purchase->outcome = is_same_server ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN;
         return;
     }
-    if (strcmp(order.id, purchase->order_id) == 0) {
+    if (strcmp(order.state, "cancelled") == 0 || strcmp(order.state, "expired") == 0) {
+        purchase->outcome = order.state[0] == 'c' ? OUTCOME_WAS_CANCELLED : OUTCOME_HAS_EXPIRED;
+    } else if (strcmp(order.id, purchase->order_id) == 0) {
         purchase->outcome = OUTCOME_CREATED;
     } else if (purchase->key[0] != '\0' && strcmp(order.key, purchase->key) == 0) {
         purchase->outcome = OUTCOME_REPLAYED;
@@ -214,6 +240,7 @@ static int64_t least_ms(const struct purchase_eval *self)
 static bool resolve(const struct purchase_eval *self)
 {
     int64_t deadline_ms = self->begin_ms + self->ctx->limit_ms;
+    int64_t pause_ms = self->ctx->again_ms ? self->ctx->again_ms : RESOLVE_PAUSE_MS;
     lk_reply *reply = NULL;
     struct lk_error err = {0};
 
@@ -223,8 +250,8 @@ static bool resolve(const struct purchase_eval *self)
         if (left_ms > RESOLVE_MAX_MS) left_ms = RESOLVE_MAX_MS;
         if (left_ms < least_ms(self)) left_ms = least_ms(self);
         if (resolve_once(self, left_ms, &reply, &err) == LK_OK) break;
-        if (clock_mono_ms() + RESOLVE_PAUSE_MS >= deadline_ms) return false;
-        clock_pause_ms(RESOLVE_PAUSE_MS);
+        if (clock_mono_ms() + pause_ms >= deadline_ms) return false;
+        clock_pause_ms(pause_ms);
     }
     bool is_whole = lk_reply_count(reply) == self->batch_count;
     bool is_same_server = deployment_changes(self->ctx->deployment) == self->changes;

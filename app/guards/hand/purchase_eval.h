@@ -13,7 +13,8 @@ struct purchase_eval {
     char attempt[24];
     char count[12];
     char fence[24];
-    const struct guard_ctx *ctx; /* borrowed, as is the batch */
+    char fence_key[SALE_KEY_ROOM + 32]; /* of a lock elsewhere: KEY_FENCE and the guard */
+    const struct guard_ctx *ctx;        /* borrowed, as is the batch */
     struct purchase **batch;
     size_t batch_count;
     int64_t begin_ms;    /* of the sell */
@@ -25,7 +26,10 @@ struct purchase_eval {
 bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, size_t count,
                         struct purchase_eval *out);
 
-/* Show this fencing token with it: ctx->fenced refuses it when it has seen a higher one. Once. */
+/*
+ * Show this fencing token with it: ctx->fenced refuses it when it has seen a higher one. Once. The tokens
+ * of each server of locks are counted by themselves, so they are kept apart.
+ */
 void purchase_eval_show_fence(struct purchase_eval *self, uint64_t token);
 
 /*

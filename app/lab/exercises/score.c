@@ -17,7 +17,7 @@
 #include "lab/show/columns.h"
 #include "lab/show/render.h"
 #include "load.h"
-#include "start/redis_child.h"
+#include "start/private_server.h"
 
 enum { EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_STARTED, WIDTH = 90 };
 
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     struct sigaction action = {.sa_handler = on_signal};
     struct start_error why = {0};
 
-    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_USAGE;
+    if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_USAGE;
     if (argc != 4) {
         (void)fputs("usage: score NAME DIR CTL (make exercise FILE=NAME starts it)\n", stderr);
         return EXIT_USAGE;

@@ -20,9 +20,9 @@ static struct guard_result sell_holding(lk_lock *lock, const struct lk_lock_opti
     return result;
 }
 
-/* guard.way of these: the lock of the sale, on ctx->redlock's servers. */
+/* guard.way of these: the lock of the sale, on the servers of redlock. */
 struct elsewhere {
-    lk_lock *(*make)(const struct redlock_servers *servers, const char *key, struct lk_error *err);
+    lk_lock *(*make)(const struct guard_servers *servers, const char *key, struct lk_error *err);
 };
 
 static struct guard_result sell(const struct guard_ctx *ctx, struct purchase **batch, size_t count)
@@ -34,17 +34,17 @@ static struct guard_result sell(const struct guard_ctx *ctx, struct purchase **b
     lk_lock *lock = NULL;
 
     if (by_hand_make(ctx, batch, count, &hand))
-        lock = way->make(ctx->redlock, hand.keys.text[KEY_LOCK], &result.error);
+        lock = way->make(ctx->servers, hand.keys.text[KEY_LOCK], &result.error);
     if (lock) result = sell_holding(lock, &options, &hand);
     lk_lock_free(lock);
     by_hand_done(&hand);
     return result;
 }
 
-static lk_lock *make_mutex(const struct redlock_servers *servers, const char *key,
+static lk_lock *make_mutex(const struct guard_servers *servers, const char *key,
                            struct lk_error *err)
 {
-    return lk_mutex_new(servers->clients[0], key, err);
+    return lk_mutex_new(servers->redlock.clients[0], key, err);
 }
 
 const struct guard scenario_guard_mutex_elsewhere = {
@@ -52,14 +52,15 @@ const struct guard scenario_guard_mutex_elsewhere = {
     .idea = "lockkit's mutex on a server of its own; the write trusts it",
     .flaw = "a failover of that server forgets the lock",
     .expected = VERDICT_OVERSELLS,
+    .has_replica = true,
     .sell = sell,
     .way = &(const struct elsewhere){make_mutex},
 };
 
-static lk_lock *make_redlock(const struct redlock_servers *servers, const char *key,
+static lk_lock *make_redlock(const struct guard_servers *servers, const char *key,
                              struct lk_error *err)
 {
-    return lk_redlock_new(servers->clients, servers->count, key, NULL, err);
+    return lk_redlock_new(servers->redlock.clients, servers->redlock.count, key, NULL, err);
 }
 
 const struct guard scenario_guard_redlock_unchecked = {
@@ -67,7 +68,40 @@ const struct guard scenario_guard_redlock_unchecked = {
     .idea = "lockkit's redlock over independent servers; the write trusts it",
     .flaw = "a server that forgets its vote can make a second majority",
     .expected = VERDICT_OVERSELLS,
-    .needs_redlock = true,
+    .needs = NEED_REDLOCK,
     .sell = sell,
     .way = &(const struct elsewhere){make_redlock},
+};
+
+static lk_lock *make_advisory(const struct guard_servers *servers, const char *key,
+                              struct lk_error *err)
+{
+    return lk_advisory_new(servers->clients[NEED_POSTGRES], key, err);
+}
+
+const struct guard scenario_guard_advisory_elsewhere = {
+    .name = "advisory-elsewhere",
+    .idea = "an advisory lock of a session in PostgreSQL; the write in Redis trusts it",
+    .flaw = "a session ends, and with it the lock, while its owner is about to write",
+    .expected = VERDICT_OVERSELLS,
+    .needs = NEED_POSTGRES,
+    .sell = sell,
+    .way = &(const struct elsewhere){make_advisory},
+};
+
+static lk_lock *make_node(const struct guard_servers *servers, const char *key,
+                          struct lk_error *err)
+{
+    return lk_mutex_new(servers->clients[NEED_ZOOKEEPER], key, err);
+}
+
+const struct guard scenario_guard_zookeeper_unchecked = {
+    .name = "zookeeper-unchecked",
+    .idea = "lockkit's mutex in ZooKeeper; the write in Redis trusts it",
+    .flaw =
+        "a session that is heard of no more ends, and with it the lock of who is about to write",
+    .expected = VERDICT_OVERSELLS,
+    .needs = NEED_ZOOKEEPER,
+    .sell = sell,
+    .way = &(const struct elsewhere){make_node},
 };

@@ -6,10 +6,36 @@
 #include <string.h>
 
 static const struct lab_scenario *const themes[] = {
-    scenarios_first_locks, scenarios_release, scenarios_pauses,  scenarios_reentrant,
-    scenarios_servers,     scenarios_waiting, scenarios_readers, scenarios_deadlocks,
-    scenarios_counting,    scenarios_waking,  scenarios_buyers,  scenarios_incident,
+    scenarios_first_locks, scenarios_release,   scenarios_pauses,   scenarios_reentrant,
+    scenarios_servers,     scenarios_waiting,   scenarios_readers,  scenarios_deadlocks,
+    scenarios_counting,    scenarios_waking,    scenarios_buyers,   scenarios_incident,
+    scenarios_databases,   scenarios_ensembles, scenarios_payments, scenarios_articles,
 };
+
+const struct guard *scenarios_guard_at(size_t index)
+{
+    static const struct guard *const own[] = {
+        &scenario_guard_get_then_set,    &scenario_guard_per_buyer_lock,
+        &scenario_guard_decr_blind,      &scenario_guard_unmarked,
+        &scenario_guard_setex,           &scenario_guard_object_token,
+        &scenario_guard_no_rollback,     &scenario_guard_check_first,
+        &scenario_guard_mutex_elsewhere, &scenario_guard_redlock_unchecked,
+        &scenario_guard_pay_after_look,  &scenario_guard_pay_in_one_step};
+    size_t count = 0;
+
+    while (count <= index && guards_at(count))
+        count++;
+    if (count > index) return guards_at(index);
+    return index - count < sizeof own / sizeof own[0] ? own[index - count] : NULL;
+}
+
+const struct guard *scenarios_guard(const char *name)
+{
+    for (size_t i = 0; scenarios_guard_at(i); i++) {
+        if (strcmp(scenarios_guard_at(i)->name, name) == 0) return scenarios_guard_at(i);
+    }
+    return NULL;
+}
 
 const struct lab_scenario *scenarios_at(size_t index)
 {

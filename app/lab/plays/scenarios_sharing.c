@@ -49,6 +49,15 @@ static const struct stage_move readers_writer[] = {
     {.verb = NULL},
 };
 
+static const struct stage_move two_writers[] = {
+    UNTIL(A, "EVALSHA rw_write_release", "writes, alone", "独自写"),
+    WAIT(B, "wants to write, too: it waits", "也想写：等待"),
+    FINISH(A, "leaves: all who wait are told", "离开：通知所有等待者"),
+    WAKE(B, "EVALSHA rw_write_acquire", "is woken", "被唤醒"),
+    FINISH(B, "writes, and leaves", "写完离开"),
+    {.verb = NULL},
+};
+
 /* ---- 22: counting ---------------------------------------------------------------------------------- */
 
 static void pass_by_permit(lk_semaphore *semaphore)
@@ -136,15 +145,24 @@ static const struct stage_move latch[] = {
 };
 
 const struct lab_scenario scenarios_readers[] = {
-    {LESSON("20", "readers-writer", "Readers together, writer alone", "读者同行，写者独行",
+    {LESSON("20a", "readers-writer", "Readers together, writer alone", "读者同行，写者独行",
             "Those who only read do not disturb each other, so a read/write lock lets any number "
             "of them in, or one writer. The last reader wakes a writer; a writer wakes all. Nobody "
             "is preferred here: readers that overlap without end keep a writer out for ever.",
             "只读的人互不打扰，所以读写锁要么放进任意多个读者，要么放进一个写者。最后一个读者唤醒写"
             "者；写者唤醒所有人。这里谁也不优先：读者前后相接、没完没了，写者就永远进不去。"),
-     .leads_to = "opposite-order",
+     .leads_to = "two-writers",
      .cast = {{.body = read_once}, {.body = read_once}, {.body = write_once}, {.body = read_once}},
      .moves = readers_writer},
+    {LESSON(
+         "20b", "two-writers", "Writers one by one", "写者一个接一个",
+         "The fourth of the four pairs: a writer waits for a writer. Of reader and reader, "
+         "reader and writer, writer and reader, writer and writer, the first alone go together. "
+         "So a read lock shuts out somebody: every writer.",
+         "四种组合里的最后一种：写者等写者。读与读、读与写、写与读、写与写，只有第一种可以同行。所"
+         "以读锁并非谁也不挡：它挡住每一个写者。"),
+     .leads_to = "opposite-order", .cast = {{.body = write_once}, {.body = write_once}},
+     .moves = two_writers},
     {.name = NULL},
 };
 

@@ -9,6 +9,7 @@
 
 #include "guards/guards.h"
 #include "lab/plays/scenarios.h"
+#include "lab/stage/servers.h"
 
 bool lab_documents_language_is_read(const char *query, enum lab_language *out)
 {
@@ -18,7 +19,7 @@ bool lab_documents_language_is_read(const char *query, enum lab_language *out)
 
 static char *dump(json_t *root)
 {
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
 
     json_decref(root);
     return text;
@@ -58,11 +59,12 @@ char *lab_documents_scenarios(enum lab_language language)
     for (size_t i = 0; scenarios_at(i); i++) {
         const struct lab_scenario *scenario = scenarios_at(i);
 
-        if (!append(&list,
-                    json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?}", "number", scenario->number, "name",
-                              scenario->name, "title", lab_text_in(scenario->title, language),
-                              "lesson", lab_text_in(scenario->lesson, language), "expected",
-                              expected_of(scenario, language), "leadsTo", scenario->leads_to)))
+        if (!append(&list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?}", "number",
+                                     scenario->number, "name", scenario->name, "title",
+                                     lab_text_in(scenario->title, language), "lesson",
+                                     lab_text_in(scenario->lesson, language), "expected",
+                                     expected_of(scenario, language), "leadsTo", scenario->leads_to,
+                                     "lacks", servers_lack(scenario->beside))))
             break;
     }
     return dump(json_pack("{s:o}", "scenarios", list));
@@ -72,20 +74,32 @@ char *lab_documents_scenarios(enum lab_language language)
 
 static json_t *object_of(const struct guard *guard)
 {
-    return json_pack("{s:s, s:s, s:s?, s:s, s:b}", "name", guard->name, "idea", guard->idea, "flaw",
-                     guard->flaw, "expected", guard_verdict_name(guard->expected), "needsRedlock",
-                     guard->needs_redlock);
+    return json_pack("{s:s, s:s, s:s?, s:s, s:b, s:s?}", "name", guard->name, "idea", guard->idea,
+                     "flaw", guard->flaw, "expected", guard_verdict_name(guard->expected),
+                     "needsRedlock", guard->needs == NEED_REDLOCK, "needs",
+                     guard->needs ? guard_servers_flag(guard->needs) : NULL);
 }
 
 char *lab_documents_guards(const char *fallback, bool has_redlock)
 {
     json_t *list = json_array();
+    json_t *own = json_array();
 
-    for (size_t i = 0; guards_at(i); i++) {
-        if (!append(&list, object_of(guards_at(i)))) break;
+    for (size_t i = 0; scenarios_guard_at(i); i++) {
+        if (!append(guards_at(i) ? &list : &own, object_of(scenarios_guard_at(i)))) break;
     }
-    return dump(json_pack("{s:s, s:b, s:o}", "default", fallback, "hasRedlock", has_redlock,
-                          "guards", list));
+    return dump(json_pack("{s:s, s:b, s:o, s:o}", "default", fallback, "hasRedlock", has_redlock,
+                          "guards", list, "labOnly", own));
+}
+
+char *lab_documents_ways(const char *path)
+{
+    json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const char *mode = json_string_value(json_object_get(root, "mode"));
+
+    if (mode && strcmp(mode, "ways") == 0) return dump(root);
+    json_decref(root);
+    return NULL;
 }
 
 char *lab_documents_sale(const struct lab_sale *sale)

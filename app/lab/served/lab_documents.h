@@ -18,6 +18,9 @@ char *lab_documents_scenarios(enum lab_language language);
 /* Every guard; which one new sales get here, and whether it has the servers that some need. */
 char *lab_documents_guards(const char *fallback, bool has_redlock);
 
+/* The file that lockcompare wrote; NULL also when there is none, or it is something else. */
+char *lab_documents_ways(const char *path);
+
 /* How one instance sells one sale. */
 struct lab_sale {
     const char *id;

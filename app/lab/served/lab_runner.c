@@ -11,6 +11,21 @@
 
 #include "base/clock.h"
 #include "lab/show/render.h"
+#include "lab/stage/servers.h"
+
+/* What is played: one of the three. */
+struct wish {
+    const struct lab_scenario *scenario;
+    struct schedule *schedule;
+    struct explore *search;
+    enum lab_language language;
+    int64_t limit_ms;
+};
+
+/* In a queue, on its thread's stack. */
+struct turn {
+    struct turn *next;
+};
 
 struct lab_runner {
     struct lab_runner_options options;
@@ -18,11 +33,12 @@ struct lab_runner {
     pthread_cond_t changed;
     pthread_mutex_t mutex; /* guards all below */
     bool is_stopping;
-    bool is_taken; /* from the moment somebody asks until that one has the answer */
-    bool is_late;  /* interrupted because of limit_ms */
-    bool is_done;  /* status and answer are there */
-    const struct lab_scenario *asked; /* NULL: nothing, or it plays already */
-    enum lab_language language;
+    struct turn *turns; /* of those who wait; the first is next */
+    bool is_taken;      /* from the moment somebody asks until that one has the answer */
+    bool is_late;       /* interrupted because of limit_ms */
+    bool is_done;       /* status and answer are there */
+    bool is_asked;      /* wish is there, and does not play yet */
+    struct wish wish;
     lab_runner_status status;
     struct lab_runner_answer answer;
 };
@@ -37,11 +53,9 @@ static bool wait_locked(struct lab_runner *self, int64_t until_ms)
     return pthread_cond_timedwait(&self->changed, &self->mutex, &until) == 0;
 }
 
-static lab_runner_status take_json(const struct lab_run *run, enum lab_language language,
-                                   struct lab_runner_answer *out)
+/* Takes json. */
+static lab_runner_status take_json(char *json, struct lab_runner_answer *out)
 {
-    char *json = render_json(run, language);
-
     if (json && strlen(json) <= LAB_RUNNER_JSON_MAX) {
         out->json = json;
         return LAB_RUNNER_PLAYED;
@@ -51,24 +65,50 @@ static lab_runner_status take_json(const struct lab_run *run, enum lab_language 
     return LAB_RUNNER_FAILED;
 }
 
-/* In the lab, opened if it is not; one that something went wrong with is closed. */
-static lab_runner_status play(struct lab **lab, const struct lab_scenario *scenario,
-                              enum lab_language language, struct lab_runner_answer *out)
+static lab_runner_status play_in(struct lab *lab, const struct wish *wish,
+                                 struct lab_runner_answer *out)
 {
+    struct schedule *schedule = wish->schedule;
     lab_runner_status status = LAB_RUNNER_FAILED;
-    struct lab_run *run = NULL;
 
-    if (!*lab) *lab = lab_open(&out->why);
-    if (!*lab) return LAB_RUNNER_UNAVAILABLE;
-    run = lab_play(*lab, scenario);
+    if (schedule) (void)schedule_play(schedule, lab);
+    struct lab_run *run = schedule ? schedule->run : lab_play(lab, wish->scenario);
     if (!run) {
         (void)start_error_say(&out->why, "out of memory");
     } else if (run->failure.text[0]) {
         out->why = run->failure;
     } else {
-        status = take_json(run, language, out);
+        status = take_json(schedule ? schedule_json(schedule, wish->language)
+                                    : render_json(run, wish->language),
+                           out);
     }
+    out->is_broken = run && run->break_count > 0;
     lab_run_free(run);
+    if (schedule) schedule->run = NULL;
+    return status;
+}
+
+static lab_runner_status search_in(struct lab *lab, struct explore *search,
+                                   struct lab_runner_answer *out)
+{
+    explore_run(search, lab);
+    if (search->verdict != EXPLORE_TROUBLE) return take_json(explore_json(search), out);
+    out->why = search->trouble;
+    return LAB_RUNNER_FAILED;
+}
+
+/* In the lab, opened if it is not; one that something went wrong with is closed. */
+static lab_runner_status play(struct lab **lab, const struct wish *wish,
+                              struct lab_runner_answer *out)
+{
+    const char *lacks = wish->scenario ? servers_lack(wish->scenario->beside) : NULL;
+
+    if (lacks) (void)start_error_say(&out->why, "not installed: %s", lacks);
+    if (lacks) return LAB_RUNNER_UNAVAILABLE;
+    if (!*lab) *lab = lab_open(&out->why);
+    if (!*lab) return LAB_RUNNER_UNAVAILABLE;
+    lab_runner_status status =
+        wish->search ? search_in(*lab, wish->search, out) : play_in(*lab, wish, out);
     if (status == LAB_RUNNER_PLAYED) return status;
     lab_close(*lab);
     *lab = NULL;
@@ -84,7 +124,7 @@ static void answer_locked(struct lab_runner *self, lab_runner_status status,
         self->status = LAB_RUNNER_STOPPED;
     } else if (status == LAB_RUNNER_FAILED && self->is_late) {
         (void)start_error_say(&self->answer.why, "it took longer than %lld ms and was interrupted",
-                              (long long)self->options.limit_ms);
+                              (long long)self->wish.limit_ms);
     }
     self->is_done = true;
     (void)pthread_cond_broadcast(&self->changed);
@@ -93,14 +133,13 @@ static void answer_locked(struct lab_runner *self, lab_runner_status status,
 /* Play what was asked for; the mutex is free meanwhile. */
 static void serve_locked(struct lab_runner *self, struct lab **lab)
 {
-    const struct lab_scenario *scenario = self->asked;
-    enum lab_language language = self->language;
+    struct wish wish = self->wish;
     struct lab_runner_answer answer = {0};
 
-    self->asked = NULL;
+    self->is_asked = false;
     tap_forget_interrupt(); /* of the run before; nobody interrupts without the mutex */
     (void)pthread_mutex_unlock(&self->mutex);
-    lab_runner_status status = play(lab, scenario, language, &answer);
+    lab_runner_status status = play(lab, &wish, &answer);
     (void)pthread_mutex_lock(&self->mutex);
     answer_locked(self, status, &answer);
 }
@@ -113,7 +152,7 @@ static void *runner_main(void *arg)
 
     (void)pthread_mutex_lock(&self->mutex);
     while (!self->is_stopping) {
-        if (self->asked) {
+        if (self->is_asked) {
             serve_locked(self, &lab);
             close_at_ms = clock_mono_ms() + self->options.idle_ms;
         } else if (!lab) {
@@ -127,8 +166,8 @@ static void *runner_main(void *arg)
             (void)pthread_mutex_lock(&self->mutex);
         }
     }
-    if (self->asked) answer_locked(self, LAB_RUNNER_STOPPED, &(struct lab_runner_answer){0});
-    self->asked = NULL;
+    if (self->is_asked) answer_locked(self, LAB_RUNNER_STOPPED, &(struct lab_runner_answer){0});
+    self->is_asked = false;
     (void)pthread_mutex_unlock(&self->mutex);
     lab_close(lab);
     return NULL;
@@ -147,29 +186,78 @@ static void await_answer_locked(struct lab_runner *self, int64_t late_at_ms)
         (void)pthread_cond_wait(&self->changed, &self->mutex);
 }
 
-lab_runner_status lab_runner_play(struct lab_runner *self, const struct lab_scenario *scenario,
-                                  enum lab_language language, struct lab_runner_answer *out)
+/* Take the runner, in the order of coming; false: that took too long, or it stops. */
+static bool take_turn_locked(struct lab_runner *self)
 {
-    int64_t late_at_ms = clock_mono_ms() + self->options.limit_ms;
+    int64_t until_ms = clock_mono_ms() + self->options.turn_ms;
+    struct turn turn = {.next = NULL};
+    struct turn **at = &self->turns;
+
+    while (*at)
+        at = &(*at)->next;
+    *at = &turn;
+    while ((self->is_taken || self->turns != &turn) && !self->is_stopping &&
+           clock_mono_ms() < until_ms)
+        (void)wait_locked(self, until_ms);
+    bool is_ours = !self->is_taken && self->turns == &turn && !self->is_stopping;
+
+    for (at = &self->turns; *at != &turn;)
+        at = &(*at)->next;
+    *at = turn.next;
+    self->is_taken = self->is_taken || is_ours;
+    (void)pthread_cond_broadcast(&self->changed);
+    return is_ours;
+}
+
+static lab_runner_status ask(struct lab_runner *self, const struct wish *wish,
+                             struct lab_runner_answer *out)
+{
     lab_runner_status status = LAB_RUNNER_BUSY;
 
     *out = (struct lab_runner_answer){0};
     (void)pthread_mutex_lock(&self->mutex);
-    if (self->is_stopping) {
-        status = LAB_RUNNER_STOPPED;
-    } else if (!self->is_taken) {
-        self->is_taken = true;
+    if (take_turn_locked(self)) {
         self->is_late = self->is_done = false;
-        self->asked = scenario;
-        self->language = language;
+        self->is_asked = true;
+        self->wish = *wish;
         (void)pthread_cond_broadcast(&self->changed);
-        await_answer_locked(self, late_at_ms);
+        await_answer_locked(self, clock_mono_ms() + wish->limit_ms);
         status = self->status;
         *out = self->answer;
         self->is_taken = false;
+        (void)pthread_cond_broadcast(&self->changed);
+    } else if (self->is_stopping) {
+        status = LAB_RUNNER_STOPPED;
     }
     (void)pthread_mutex_unlock(&self->mutex);
     return status;
+}
+
+lab_runner_status lab_runner_play(struct lab_runner *self, const struct lab_scenario *scenario,
+                                  enum lab_language language, struct lab_runner_answer *out)
+{
+    return ask(self,
+               &(struct wish){
+                   .scenario = scenario, .language = language, .limit_ms = self->options.limit_ms},
+               out);
+}
+
+lab_runner_status lab_runner_play_schedule(struct lab_runner *self, struct schedule *schedule,
+                                           enum lab_language language,
+                                           struct lab_runner_answer *out)
+{
+    return ask(self,
+               &(struct wish){
+                   .schedule = schedule, .language = language, .limit_ms = LAB_RUNNER_SCHEDULE_MS},
+               out);
+}
+
+lab_runner_status lab_runner_explore(struct lab_runner *self, struct explore *search,
+                                     struct lab_runner_answer *out)
+{
+    int64_t limit_ms = search->limit_ms + LAB_RUNNER_SCHEDULE_MS;
+
+    return ask(self, &(struct wish){.search = search, .limit_ms = limit_ms}, out);
 }
 
 struct lab_runner *lab_runner_new(const struct lab_runner_options *options)

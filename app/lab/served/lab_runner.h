@@ -6,10 +6,11 @@
 #ifndef SECKILL_LAB_RUNNER_H
 #define SECKILL_LAB_RUNNER_H
 
-#include "lab/lab.h"
+#include "lab/schedule/explore.h"
 
 enum {
     LAB_RUNNER_LIMIT_MS = 120000,
+    LAB_RUNNER_SCHEDULE_MS = 10000,
     LAB_RUNNER_IDLE_MS = 60000,
     LAB_RUNNER_JSON_MAX = 128 * 1024 /* bytes of a run */
 };
@@ -19,6 +20,8 @@ struct lab_runner; /* opaque */
 struct lab_runner_options {
     int64_t limit_ms; /* a run that takes longer is interrupted; 0: LAB_RUNNER_LIMIT_MS */
     int64_t idle_ms;  /* then the lab is closed; 0: LAB_RUNNER_IDLE_MS */
+    int64_t
+        turn_ms; /* who comes while another run plays waits so long for his turn; 0: not at all */
 };
 
 /* Starts the thread. NULL when there is no memory or no thread. One per process (tap_interrupt()). */
@@ -34,22 +37,32 @@ typedef enum lab_runner_status {
     LAB_RUNNER_PLAYED,      /* it came to its end, whatever the verdict */
     LAB_RUNNER_BUSY,        /* another run plays */
     LAB_RUNNER_STOPPED,     /* by lab_runner_stop(), before its end */
-    LAB_RUNNER_UNAVAILABLE, /* the lab could not be opened: why */
+    LAB_RUNNER_UNAVAILABLE, /* the lab could not be opened, or lacks a server: why */
     LAB_RUNNER_FAILED,      /* it did not come to its end: why. The next one gets a new lab */
 } lab_runner_status;
 
 struct lab_runner_answer {
     char *json; /* PLAYED: as of render_json(); yours to free() */
     struct start_error why;
+    bool is_broken; /* PLAYED: a promise was */
 };
 
 /*
  * Play a scenario and wait for it.
  *
  * Units    comes back within limit_ms and what it takes to put an interrupted run away.
- * Threads  any; of two at once, the second is told BUSY at once.
+ * Threads  any; who has to wait is served in the order of coming, or told BUSY.
  */
 lab_runner_status lab_runner_play(struct lab_runner *self, const struct lab_scenario *scenario,
                                   enum lab_language language, struct lab_runner_answer *out);
+
+/* Likewise a schedule, for LAB_RUNNER_SCHEDULE_MS; its run is not kept, the rest of what came of it is there. */
+lab_runner_status lab_runner_play_schedule(struct lab_runner *self, struct schedule *schedule,
+                                           enum lab_language language,
+                                           struct lab_runner_answer *out);
+
+/* Likewise a search, for its own limit and LAB_RUNNER_SCHEDULE_MS; the answer is explore_json()'s. */
+lab_runner_status lab_runner_explore(struct lab_runner *self, struct explore *search,
+                                     struct lab_runner_answer *out);
 
 #endif

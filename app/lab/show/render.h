@@ -4,6 +4,8 @@
 #ifndef SECKILL_LAB_RENDER_H
 #define SECKILL_LAB_RENDER_H
 
+#include <jansson.h>
+
 #include "lab/lab.h"
 
 /* A run as text for a terminal, a column per actor; as JSON (jansson's; owned, NULL: no memory). */
@@ -11,5 +13,7 @@ void render_text(const struct lab_run *run, enum lab_language language, FILE *ou
 /* Its steps alone, which need no scenario. */
 void render_text_steps(const struct lab_run *run, enum lab_language language, FILE *out);
 char *render_json(const struct lab_run *run, enum lab_language language);
+/* A text that somebody else wrote, and that may be cut within a character; null of NULL. Yours. */
+json_t *render_json_text(const char *text);
 
 #endif

@@ -1,13 +1,23 @@
 /*
  * A run as JSON. Any thread.
  */
-#include <jansson.h>
+#include <stdlib.h>
 
+#include "base/utf8.h"
 #include "render.h"
+
+json_t *render_json_text(const char *text)
+{
+    char *shown = text ? utf8_show(text, "\n\r\t") : NULL;
+    json_t *value = shown ? json_string(shown) : json_null();
+
+    free(shown);
+    return value;
+}
 
 static const char *lease_name(enum lab_lease lease)
 {
-    static const char *const names[] = {"free", "lease", "for-ever", "down"};
+    static const char *const names[] = {"free", "lease", "for-ever", "down", "session"};
 
     return names[lease];
 }
@@ -28,9 +38,8 @@ static json_t *actors_of(const struct lab_run *run)
 /* Only where there are several it is said which one. */
 static json_t *with_server(const struct lab_run *run, json_t *object, unsigned server)
 {
-    if (run->server_count > 0 && server == 0)
-        (void)json_object_set_new(object, "server", json_string("shop"));
-    if (server > 0) (void)json_object_set_new(object, "server", json_sprintf("redis-%u", server));
+    if (run->server_count > 0)
+        (void)json_object_set_new(object, "server", json_string(tap_server_name(server)));
     return object;
 }
 
@@ -40,7 +49,8 @@ static json_t *calls_of(const struct lab_run *run, const struct lab_step *step)
 
     for (size_t i = 0; i < step->calls.count; i++) {
         const struct tap_call *call = &step->calls.list[i];
-        json_t *object = json_pack("{s:s?, s:s?}", "command", call->command, "reply", call->reply);
+        json_t *object = json_pack("{s:o, s:o}", "command", render_json_text(call->command),
+                                   "reply", render_json_text(call->reply));
 
         (void)json_array_append_new(list, with_server(run, object, call->server));
     }
@@ -52,9 +62,9 @@ static json_t *locks_of(const struct lab_run *run, const struct lab_step *step)
     json_t *list = json_array();
 
     for (size_t i = 0; i < run->lock_count; i++) {
-        json_t *object =
-            json_pack("{s:s, s:s, s:s}", "key", run->locks[i], "owner", step->state.lock[i].owner,
-                      "ttl", lease_name(step->state.lock[i].lease));
+        json_t *object = json_pack("{s:s, s:o, s:s}", "key", run->locks[i], "owner",
+                                   render_json_text(step->state.lock[i].owner), "ttl",
+                                   lease_name(step->state.lock[i].lease));
 
         (void)json_array_append_new(list, with_server(run, object, run->lock_servers[i]));
     }
@@ -70,8 +80,9 @@ static json_t *step_of(const struct lab_run *run, size_t i, enum lab_language la
                      "actor", is_time ? NULL : run->actors[step->actor].name, "did",
                      lab_text_in(step->did, language), "calls", calls_of(run, step), "told",
                      step->told, "locks", locks_of(run, step), "stock",
-                     (json_int_t)step->state.stock, "orders", (int)step->state.order_count,
-                     "breaks", step->broken == LAB_KEPT ? NULL : lab_promise_name(step->broken));
+                     (json_int_t)step->state.stock, "orders",
+                     (int)(step->state.order_count - step->state.over_count), "breaks",
+                     step->broken == LAB_KEPT ? NULL : lab_promise_name(step->broken));
 }
 
 static json_t *breaks_of(const struct lab_break *breaks, size_t count)
@@ -88,10 +99,10 @@ static json_t *breaks_of(const struct lab_break *breaks, size_t count)
 
 static json_t *verdict_of(const struct lab_run *run)
 {
-    return json_pack("{s:o, s:o, s:b, s:s?}", "broken", breaks_of(run->breaks, run->break_count),
+    return json_pack("{s:o, s:o, s:b, s:o}", "broken", breaks_of(run->breaks, run->break_count),
                      "expected", breaks_of(run->scenario->expected, LAB_BREAKS_MAX), "isExpected",
                      lab_run_is_expected(run), "failure",
-                     run->failure.text[0] ? run->failure.text : NULL);
+                     render_json_text(run->failure.text[0] ? run->failure.text : NULL));
 }
 
 char *render_json(const struct lab_run *run, enum lab_language language)

@@ -48,9 +48,7 @@ static void print_short(FILE *out, const char *text)
 /* "redis-1": where there are several servers, each is called by its name. */
 static void print_server(const struct page *page, FILE *out, unsigned server, const char *behind)
 {
-    if (page->run->server_count == 0) return;
-    if (server == 0) (void)fprintf(out, "shop%s", behind);
-    if (server > 0) (void)fprintf(out, "redis-%u%s", server, behind);
+    if (page->run->server_count > 0) (void)fprintf(out, "%s%s", tap_server_name(server), behind);
 }
 
 /* What an actor's cell holds in this step, already in lines. NULL: no memory. */
@@ -91,6 +89,8 @@ static const char *lease_word(const struct page *page, enum lab_lease lease)
         return word(page, LAB_TEXT("lease", "租约"));
     case LAB_DOWN:
         return word(page, LAB_TEXT("down", "宕机"));
+    case LAB_SESSION:
+        return word(page, LAB_TEXT("session", "会话"));
     case LAB_FOR_EVER:
         break;
     }
@@ -112,7 +112,8 @@ static void print_state(const struct page *page, const struct lab_step *step)
         columns_print(page->out, *owner ? owner : "-", *owner ? strlen(owner) : 1, OWNER);
         columns_print(page->out, lease, strlen(lease), LEASE);
     }
-    (void)fprintf(page->out, "%5lld %7zu", step->state.stock, step->state.order_count);
+    (void)fprintf(page->out, "%5lld %7zu", step->state.stock,
+                  step->state.order_count - step->state.over_count);
 }
 
 /* "redis-1 A#1 lease   redis-2 -   redis-3 down": a line below the step. */
@@ -209,7 +210,9 @@ static void print_head(const struct page *page)
             run->actors[i].is_process ? word(page, LAB_TEXT(", process", "，进程")) : "";
 
         (void)snprintf(name, sizeof name, "%s (%s%s)", run->actors[i].name,
-                       run->actors[i].way[0] ? run->actors[i].way : "lockkit", kind);
+                       run->actors[i].way[0] ? run->actors[i].way
+                                             : word(page, LAB_TEXT("no guard", "无 guard")),
+                       kind);
         columns_print(page->out, name, strlen(name), page->column + GAP);
     }
     for (size_t i = 0; i < lock_columns(run); i++) {

@@ -3,12 +3,15 @@
  * after it. The process ends with its thread (PR_SET_PDEATHSIG), and the thread with its process.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,10 +21,15 @@
 #include "store/app_scripts.h"
 
 static const char becomes_actor[] = "seckillctl:lab-actor";
+static const char becomes_program[] = "seckillctl:lab-program";
 
-enum { LOOKS_MAX = 50, LEASE_MS = 30000, LOOK_MS = 5 };
+enum { LOOKS_MAX = 50, LEFT_MS = 100, LEASE_MS = 30000, LOOK_MS = 5, AGAIN_MS = 1 };
 enum { ARG_PARENT = 1, ARG_URL, ARG_WAY, ARG_NAME, ARG_BUYER, ARG_ORDER };
 enum { ARG_LEASE = ARG_ORDER + 1, ARG_STANDS_STILL, ARG_WAIT, ARG_COUNT };
+enum {
+    ARG_COMMAND = ARG_PARENT + 1,
+    ARG_PROGRAM_COUNT
+}; /* of a program; the rest is its environment */
 
 /* ---- buying ------------------------------------------------------------------------------------ */
 
@@ -49,25 +57,27 @@ static void stand_still(const struct guard_ctx *ctx)
     (void)raise(SIGSTOP);
 }
 
-struct guard_result actor_buy(lk_client *client, struct redlock_servers *locks,
+struct guard_result actor_buy(lk_client *client, struct guard_servers *servers,
                               const struct stage_cast *cast, const char *order_id,
                               struct purchase *out)
 {
     struct guard_ctx ctx = {
         .guard = cast->guard,
         .client = client,
-        .redlock = locks,
+        .servers = servers,
         .purchase = lk_script_new(app_scripts_named("purchase")),
         .resolve = lk_script_new(app_scripts_named("resolve")),
         .confirm = lk_script_new(app_scripts_named("confirm")),
-        .fenced = app_scripts_join("fence_check", "purchase"),
+        .fenced = APP_SCRIPTS_JOIN("fence_check", "purchase"),
         .sale_id = STAGE_SALE,
         .instance = cast->name,
         .process = cast->name,
         .attempt = 1,
         .lease_ms = cast->lease_ms ? cast->lease_ms : LEASE_MS,
         .limit_ms = STAGE_LIMIT_MS + cast->wait_ms,
+        .again_ms = AGAIN_MS,
         .wait_ms = cast->wait_ms,
+        .dir = cast->dir,
         .pause = cast->stands_still ? stand_still : NULL,
     };
     struct guard_result result = {.status = GUARD_UNAVAILABLE};
@@ -91,11 +101,22 @@ static const struct lk_client_options like_all = {.pool_size = 4,
 
 /* ---- in a process ------------------------------------------------------------------------------ */
 
+/* A host of its own, to a guard that has its lock there: a folder beside the socket. */
+static const char *make_host(const struct guard *guard, const char *url, char out[PATH_MAX])
+{
+    if (!guard || !guard->is_local) return NULL;
+    (void)snprintf(out, PATH_MAX, "%s.host", url + strlen("unix://"));
+    return mkdir(out, 0700) == 0 || errno == EEXIST ? out : NULL;
+}
+
 static int buy_in_process(char **argv)
 {
+    char host[PATH_MAX];
     const struct stage_cast cast = {.name = argv[ARG_NAME],
                                     .guard = guards_find(argv[ARG_WAY]),
                                     .buyer = argv[ARG_BUYER],
+                                    .dir =
+                                        make_host(guards_find(argv[ARG_WAY]), argv[ARG_URL], host),
                                     .lease_ms = strtoll(argv[ARG_LEASE], NULL, 10),
                                     .wait_ms = strtoll(argv[ARG_WAIT], NULL, 10),
                                     .stands_still = argv[ARG_STANDS_STILL][0] == '1'};
@@ -111,12 +132,25 @@ static int buy_in_process(char **argv)
                                        : STAGE_CODE_NOT + (int)result.status;
 }
 
+/* Where the shell has nothing else to do, no shell stays. */
+static void become_program(const char *command)
+{
+    char *line = NULL;
+
+    if (asprintf(&line, "%s%s", strpbrk(command, ";&|<>(){}=\n") ? "" : "exec ", command) > 0)
+        (void)execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    _exit(127);
+}
+
 bool actor_is_this(int argc, char **argv)
 {
-    if (argc != ARG_COUNT || strcmp(argv[0], becomes_actor) != 0) return false;
+    bool is_program = argc == ARG_PROGRAM_COUNT && strcmp(argv[0], becomes_program) == 0;
+
+    if (!is_program && (argc != ARG_COUNT || strcmp(argv[0], becomes_actor) != 0)) return false;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) _exit(126);
     if (getppid() != (pid_t)strtol(argv[ARG_PARENT], NULL, 10))
         _exit(126); /* it has died already */
+    if (is_program) become_program(argv[ARG_COMMAND]);
     _exit(buy_in_process(argv));
 }
 
@@ -148,13 +182,35 @@ static bool make_args(const struct stage_actor *self, char *argv[ARG_COUNT])
     return good;
 }
 
+/* Likewise of somebody's program. */
+static bool make_program_args(const struct stage_actor *self, char *argv[], char *env[])
+{
+    const struct program *program = self->stage->program;
+    struct program_buyer buyer = {
+        .name = self->cast.name,
+        .number = (int)(self - self->stage->actors),
+        .url = tap_url(self->stage->tap, self->wire),
+        .order_id = self->order_id,
+    };
+
+    for (unsigned i = 0; i < program->task->servers; i++)
+        buyer.servers[i] = tap_url(self->stage->tap, self->branches[i + 1]);
+    argv[0] = strdup(becomes_program);
+    argv[ARG_COMMAND] = strdup(program->command);
+    if (asprintf(&argv[ARG_PARENT], "%ld", (long)getpid()) < 0) argv[ARG_PARENT] = NULL;
+    return argv[0] && argv[ARG_PARENT] && argv[ARG_COMMAND] && program_env(program, &buyer, env);
+}
+
 /* Held until the pid of a process that was made is known: it may reach its first stop before. */
 static pthread_mutex_t spawning = PTHREAD_MUTEX_INITIALIZER;
 
-static bool spawn(struct stage_actor *self)
+/* out, err: what become its standard output and error; -1: ours. */
+static bool spawn(struct stage_actor *self, int out, int err)
 {
     char *argv[ARG_COUNT + 1] = {NULL};
-    bool good = make_args(self, argv);
+    char *env[PROGRAM_ENV_MAX] = {NULL};
+    bool is_program = self->stage->program != NULL;
+    bool good = is_program ? make_program_args(self, argv, env) : make_args(self, argv);
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     pid_t pid = 0;
@@ -163,15 +219,22 @@ static bool spawn(struct stage_actor *self)
     (void)posix_spawnattr_setpgroup(&attributes, 0);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     (void)posix_spawn_file_actions_init(&files); /* no socket that another thread has just made */
+    if (is_program)                              /* what is typed is not for it */
+        (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (out >= 0) (void)posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    if (err >= 0) (void)posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
     (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     (void)pthread_mutex_lock(&spawning);
-    good = good && posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv, environ) == 0;
+    good = good && posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv,
+                               is_program ? env : environ) == 0;
     if (good) atomic_store(&self->pid, pid);
     (void)pthread_mutex_unlock(&spawning);
     (void)posix_spawn_file_actions_destroy(&files);
     (void)posix_spawnattr_destroy(&attributes);
     for (size_t i = 0; i < ARG_COUNT; i++)
         free(argv[i]);
+    for (size_t i = 0; i < PROGRAM_ENV_MAX; i++)
+        free(env[i]);
     return good;
 }
 
@@ -194,9 +257,61 @@ static int look_after(struct stage_actor *self)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 
+/* What the program has started itself ends with it; a moment later, as a pipe's other end does, or killed. */
+static void end_group(struct stage_actor *self, pid_t group)
+{
+    int64_t until_ms = clock_mono_ms() + LEFT_MS;
+
+    while (group > 0 && kill(-group, 0) == 0 && clock_mono_ms() < until_ms && !self->died_of)
+        clock_pause_ms(1);
+    if (group > 0 && kill(-group, SIGKILL) == 0 && !self->died_of)
+        (void)start_error_say(&self->trouble, "it left a process of its own running");
+}
+
+static void take_answer(struct stage_actor *self, const struct program_answer *answer)
+{
+    self->told = answer->told;
+    self->status = answer->claim == TASK_BOOKED     ? GUARD_DONE
+                   : answer->claim == TASK_ANYTHING ? GUARD_UNKNOWN
+                                                    : GUARD_BUSY;
+    self->outcome = OUTCOME_CREATED;
+    if (!self->trouble.text[0]) self->trouble = answer->trouble;
+}
+
+static void run_program(struct stage_actor *self)
+{
+    int out[2] = {-1, -1};
+    int err[2] = {-1, -1};
+    bool is_started =
+        pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0;
+    int status = 0;
+    pid_t group = 0;
+
+    for (int i = 0; is_started && i < 2; i++) /* its own end waits, as programs expect */
+        (void)fcntl(i ? err[1] : out[1], F_SETFL, 0);
+    is_started = is_started && spawn(self, out[1], self->stage->program->is_loud ? -1 : err[1]);
+    group = atomic_load(&self->pid);
+    for (int i = 0; i < 2; i++)
+        (void)close(i ? err[1] : out[1]);
+    if (is_started) {
+        status = look_after(self);
+        end_group(self, group);
+        self->is_dead = self->died_of != 0;
+    } else {
+        (void)start_error_say(&self->trouble, "its program could not be started");
+    }
+    if (is_started && !self->is_dead) {
+        struct program_answer answer = program_read(self->stage->program, status, out[0], err[0]);
+
+        take_answer(self, &answer);
+    }
+    (void)close(out[0]);
+    (void)close(err[0]);
+}
+
 static void run_process(struct stage_actor *self)
 {
-    int code = spawn(self) ? look_after(self) : STAGE_CODE_NOT + GUARD_UNAVAILABLE;
+    int code = spawn(self, -1, -1) ? look_after(self) : STAGE_CODE_NOT + GUARD_UNAVAILABLE;
 
     if (code >= STAGE_CODE_NOT) {
         self->status = (guard_status)(code - STAGE_CODE_NOT);
@@ -218,15 +333,17 @@ static void on_event(const struct lk_event *event, void *arg)
     static const char *const exclusive[] = {"mutex", "redlock", "reentrant", "fenced",
                                             "fair",  "spin",    "write"};
     bool is_exclusive = false;
+    struct stage_home *home = arg;
+    struct stage_actor *self = atomic_load(&home->actor);
 
     for (size_t i = 0; event->kind && i < sizeof exclusive / sizeof exclusive[0]; i++)
         is_exclusive |= strcmp(event->kind, exclusive[i]) == 0;
-    if (!is_exclusive) return;
+    if (!is_exclusive || !self) return;
     if (event->type == LK_EVENT_ACQUIRE && event->status == LK_OK)
-        promises_note_hold(arg, event->key);
-    if (event->type == LK_EVENT_LOST ||
-        (event->type == LK_EVENT_RELEASE && (event->status != LK_OK || event->count == 0)))
-        promises_note_end(arg, event->key);
+        promises_note_hold(self, event->key);
+    /* What its watchdog has found meanwhile (LK_EVENT_LOST) who stands still has not heard. */
+    if (event->type == LK_EVENT_RELEASE && (event->status != LK_OK || event->count == 0))
+        promises_note_end(self, event->key);
 }
 
 /* "unix:///...,unix:///..." of its lock's servers. NULL: no memory. */
@@ -239,7 +356,7 @@ static char *urls_of(const struct stage_actor *self)
 
     for (unsigned server = 1; out && server <= SERVERS_MAX; server++) {
         if (!(self->cast.servers & STAGE_SERVER(server))) continue;
-        (void)fprintf(out, "%s%s", comma, tap_url(self->stage->tap, self->branches[server - 1]));
+        (void)fprintf(out, "%s%s", comma, tap_url(self->stage->tap, self->branches[server]));
         comma = ",";
     }
     return out && fclose(out) == 0 ? urls : NULL;
@@ -288,44 +405,79 @@ static bool open_locks(const struct stage_actor *self, const struct lk_client_op
     return is_open && looks < LOOKS_MAX;
 }
 
-static void buy(struct stage_actor *self, struct redlock_servers *locks)
+static void buy(struct stage_actor *self, struct guard_servers *servers)
 {
     struct purchase purchase = {0};
     struct guard_result result =
-        actor_buy(self->client, locks, &self->cast, self->order_id, &purchase);
+        actor_buy(self->client, servers, &self->cast, self->order_id, &purchase);
 
     self->status = result.status;
     self->outcome = purchase.outcome;
     self->told = actor_answer(self->status, self->outcome);
 }
 
+void stage_buy(struct stage_actor *self, const struct guard *guard, const char *buyer)
+{
+    self->cast.guard = guard;
+    self->cast.buyer = buyer;
+    buy(self, NULL);
+}
+
+/* What its guard needs besides Redis. */
+static bool open_beside(const struct stage_actor *self, const struct lk_client_options *like,
+                        struct guard_servers *out)
+{
+    const char *urls[GUARD_NEED_COUNT] = {NULL};
+    unsigned beside = self->stage->beside;
+    struct start_error why = {0};
+
+    if (beside == TAP_POSTGRES)
+        urls[NEED_POSTGRES] = tap_url(self->stage->tap, self->branches[beside]);
+    if (beside == TAP_ZOOKEEPER)
+        urls[NEED_ZOOKEEPER] = tap_url(self->stage->tap, self->branches[beside]);
+    if (self->cast.body && beside) return true;
+    if (beside) return guard_servers_open(urls, like, out, &why);
+    return !self->cast.servers || open_locks(self, like, &out->redlock);
+}
+
 static void run_here(struct stage_actor *self)
 {
     struct lk_client_options options = like_all;
-    struct redlock_servers locks = {0};
+    struct guard_servers servers = {0};
     bool has_locks = self->cast.servers != 0;
 
     options.url = tap_url(self->stage->tap, self->wire);
     options.on_event = on_event;
-    options.on_event_arg = self;
-    self->client = lk_client_open(&options, NULL);
-    if (!self->client || (has_locks && !open_locks(self, &options, &locks))) {
+    options.on_event_arg = self->home;
+    atomic_store(&self->home->actor, self);
+    if (!self->home->client) self->home->client = lk_client_open(&options, NULL);
+    self->client = self->home->client;
+    if (!self->client || !open_beside(self, &options, &servers)) {
         self->status = GUARD_UNAVAILABLE;
     } else if (self->cast.body) {
         self->cast.body(self);
     } else {
-        buy(self, has_locks ? &locks : NULL);
+        buy(self, has_locks ? &servers : NULL);
     }
-    redlock_servers_close(&locks);
-    lk_client_close(self->client);
+    guard_servers_close(&servers);
     self->client = NULL;
+    atomic_store(&self->home->actor, NULL);
+    if (!self->stage->run->scenario->keeps_actors) actor_leave(self->home);
+}
+
+void actor_leave(struct stage_home *home)
+{
+    lk_client_close(home->client);
+    home->client = NULL;
 }
 
 static void *actor_main(void *arg)
 {
     struct stage_actor *self = arg;
 
-    if (self->cast.is_process) {
+    if (self->stage->program) {
+        run_program(self);
+    } else if (self->cast.is_process) {
         run_process(self);
     } else {
         run_here(self);
@@ -349,7 +501,8 @@ void actor_kill(struct stage_actor *self)
     pid_t pid = atomic_load(&self->pid);
     (void)pthread_mutex_unlock(&spawning);
 
-    if (pid > 0) (void)kill(pid, SIGKILL); /* also one that stands still */
+    if (pid > 0)
+        (void)kill(-pid, SIGKILL); /* also one that stands still, with all that it started */
 }
 
 bool actor_ends(struct stage_actor *self, int64_t until_ms)

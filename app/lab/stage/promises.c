@@ -21,7 +21,11 @@ int promises_owner(const struct stage *stage, const char *label)
 
 static bool is_oversold(const struct stage *stage, const struct lab_state *now)
 {
-    return (long long)now->order_count > stage->run->units;
+    bool has_roles = stage->program && stage->program->task->roles[0];
+    bool is_paid = has_roles || stage->run->scenario->is_paid_later;
+    long long left = is_paid ? now->stock : 0; /* what is paid is not for sale again */
+
+    return (long long)(now->order_count - now->over_count) + left > stage->run->units;
 }
 
 static bool has_two_orders(const struct lab_state *now)
@@ -68,6 +72,7 @@ static bool is_stuck(const struct stage *stage, const struct lab_state *now)
         int owner = promises_owner(stage, now->lock[i].owner);
 
         if (owner < 0 || now->lock[i].lease != LAB_FOR_EVER) continue;
+        if (stage->actors[owner].is_gone) return true;
         if (stage->actors[owner].is_joined && stage->actors[owner].is_dead) return true;
     }
     return false;
@@ -128,7 +133,7 @@ static bool is_overtaken(const struct stage *stage, const struct lab_state *now)
     return false;
 }
 
-/* Told "created" and there is no such order, or told that nothing was executed and there is one. */
+/* Told "created", or that it is over by now, and there is no such order; or told of none, and there is one. */
 static bool is_false_answer(const struct stage *stage, const struct lab_state *now)
 {
     for (size_t i = 0; i < stage->run->actor_count; i++) {
@@ -136,10 +141,64 @@ static bool is_false_answer(const struct stage *stage, const struct lab_state *n
 
         if (!actor->is_joined || !actor->told || !actor->cast.guard) continue; /* no answer yet */
         if (actor->status == GUARD_UNKNOWN) continue;
-        bool was_sold = actor->status == GUARD_DONE && actor->outcome == OUTCOME_CREATED;
+        bool is_over =
+            actor->outcome == OUTCOME_HAS_EXPIRED || actor->outcome == OUTCOME_WAS_CANCELLED;
+        bool was_sold =
+            actor->status == GUARD_DONE && (is_over || actor->outcome == OUTCOME_CREATED);
         if (was_sold != is_in_books(now, actor->order_id)) return true;
     }
     return false;
+}
+
+/* Of those who told of a payment and were answered there are more than payments that came to something. */
+static bool is_money_gone(const struct stage *stage, const struct lab_state *now)
+{
+    size_t told = 0;
+
+    for (size_t i = 0; i < stage->run->actor_count; i++)
+        told += stage->actors[i].cast.has_money && stage->actors[i].is_joined;
+    return told > now->payments;
+}
+
+/* All who came have ended, alive and with an answer, and less is left and sold than was for sale. */
+static bool is_unit_gone(const struct stage *stage, const struct lab_state *now)
+{
+    bool has_come = false;
+
+    for (size_t i = 0; i < stage->run->actor_count; i++) {
+        const struct stage_actor *actor = &stage->actors[i];
+
+        if (actor->came == 0) continue;
+        has_come = true;
+        if (!actor->is_joined || actor->is_dead || actor->status == GUARD_UNKNOWN) return false;
+    }
+    return has_come &&
+           now->stock + (long long)(now->order_count - now->over_count) < stage->run->units;
+}
+
+/* Of whoever has ended, or died, there is an order or a message alone. */
+static bool is_untold(const struct stage *stage, const struct lab_state *now)
+{
+    bool has_messages = stage->program && stage->program->task->sends;
+
+    for (size_t i = 0; has_messages && i < stage->run->actor_count; i++) {
+        bool is_sent = now->messages & (1U << i);
+
+        if (stage->actors[i].is_joined && is_in_books(now, stage->actors[i].order_id) != is_sent)
+            return true;
+    }
+    return false;
+}
+
+/* A program has prolonged a lock that another has, and goes on as if it were its own. */
+static bool is_foreign_renewal(const struct stage *stage, const struct lab_state *before,
+                               const struct lab_step *step)
+{
+    const struct lab_state *now = &step->state;
+    int owner = promises_owner(stage, now->lock[0].owner);
+
+    return stage->program && owner >= 0 && step->actor >= 0 && owner != step->actor &&
+           strcmp(before->lock[0].owner, now->lock[0].owner) == 0 && now->lock[0].is_prolonged;
 }
 
 /* Of a lock, in stage_actor.holds; 0: it is not shown. */
@@ -195,7 +254,15 @@ static bool is_broken(enum lab_promise promise, const struct stage *stage,
     case LAB_FALSE_ANSWER:
         return is_false_answer(stage, &step->state);
     case LAB_TWO_HOLDERS:
-        return atomic_load(&stage->had_two_holders);
+        return atomic_load(&stage->had_two_holders) || is_foreign_renewal(stage, before, step);
+    case LAB_HERD:
+        return stage->woken > 1 && stage->run->scenario->wakes_one;
+    case LAB_MONEY_GONE:
+        return is_money_gone(stage, &step->state);
+    case LAB_UNIT_GONE:
+        return is_unit_gone(stage, &step->state);
+    case LAB_UNTOLD:
+        return is_untold(stage, &step->state);
     case LAB_KEPT:
     case LAB_PROMISE_COUNT:
         break;
@@ -219,6 +286,7 @@ void promises_judge(struct stage *stage)
     const struct lab_state *before = run->step_count > 1 ? &step[-1].state : &nothing;
 
     for (enum lab_promise promise = LAB_KEPT + 1; promise < LAB_PROMISE_COUNT; promise++) {
+        if (stage->program && !(stage->program->task->promises & (1U << promise))) continue;
         if (was_broken(run, promise) || !is_broken(promise, stage, before, step)) continue;
         if (step->broken == LAB_KEPT) step->broken = promise;
         run->breaks[run->break_count++] =

@@ -12,10 +12,13 @@
 #include "lockkit/lockkit.h"
 
 #include "base/start_error.h"
+#include "database.h"
+#include "ensemble.h"
+#include "lab/tap/tap.h"
 
 struct servers; /* opaque */
 
-enum { SERVERS_MAX = 3, SERVERS_WORDS = 4 };
+enum { SERVERS_MAX = 3, SERVERS_WORDS = 4, SERVERS_ASKS_MAX = 3 };
 
 /*
  * None is started yet: that is done for the first scenario that wants them.
@@ -26,8 +29,22 @@ enum { SERVERS_MAX = 3, SERVERS_WORDS = 4 };
 struct servers *servers_new(const char *dir);
 void servers_free(struct servers *self);
 
-/* From now on so many are up, empty, and nobody's replica. */
-bool servers_prepare(struct servers *self, unsigned count, struct start_error *why);
+/* From now on so many are up, empty, and nobody's replica; but of the one that is to follow, 0: none, the primary sees to it,
+   and it is sooner in step when it has followed that one before. */
+bool servers_prepare(struct servers *self, unsigned count, unsigned replica,
+                     struct start_error *why);
+
+/* Likewise as three masters of one cluster; the sale's keys are the third one's. */
+bool servers_prepare_cluster(struct servers *self, struct start_error *why);
+
+/* What has to be installed for one that is no Redis; NULL: nothing. */
+const char *servers_lack(enum tap_server_number which);
+
+/* That one is up, and nobody has a lock of that key there. */
+bool servers_prepare_beside(struct servers *self, enum tap_server_number which, const char *key,
+                            struct start_error *why);
+struct database *servers_database(const struct servers *self);
+struct ensemble *servers_ensemble(const struct servers *self);
 
 /* Of each, from 1: a client of its own for whoever looks on, NULL while it is down; its socket's path. */
 lk_client *servers_client(const struct servers *self, unsigned server);
@@ -37,7 +54,11 @@ const char *servers_socket(const struct servers *self, unsigned server);
 void servers_kill(struct servers *self, unsigned server);
 bool servers_start(struct servers *self, unsigned server, struct start_error *why);
 
-/* The one that is to follow is told where, a port of 127.0.0.1; or that it is the primary now. */
+/* Likewise, to whoever is behind a tap, and sooner: it lives on where nobody reaches it; and has forgotten all. */
+void servers_send_away(struct servers *self, unsigned server);
+bool servers_call_back(struct servers *self, unsigned server, struct start_error *why);
+
+/* The one that is to follow is told where, a port of 127.0.0.1, and goes there at once; or that it is the primary now. */
 bool servers_follow(struct servers *self, unsigned server, int port, struct start_error *why);
 bool servers_promote(struct servers *self, unsigned server, struct start_error *why);
 
@@ -45,9 +66,16 @@ bool servers_promote(struct servers *self, unsigned server, struct start_error *
 bool servers_await_replica(struct servers *self, unsigned primary, unsigned replica,
                            struct start_error *why);
 
-/* One command of up to four words, NULL behind the last; NULL when there is no answer. Any server. */
-lk_reply *servers_ask(lk_client *client, const char *const words[SERVERS_WORDS + 1]);
-#define SERVERS_ASK(client, ...)                                                                   \
-    servers_ask((client), (const char *const[SERVERS_WORDS + 1]){__VA_ARGS__})
+/* A command, NULL behind its last word. */
+struct servers_words {
+    const char *word[SERVERS_WORDS + 1];
+};
+
+/* One; NULL when there is no answer. Any server. */
+lk_reply *servers_ask(lk_client *client, struct servers_words words);
+#define SERVERS_ASK(client, ...) servers_ask((client), (struct servers_words){{__VA_ARGS__}})
+/* Up to three in one round trip; false: there is no answer. */
+bool servers_ask_all(lk_client *client, const struct servers_words *words, size_t count,
+                     lk_reply **out);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "stage_inside.h"
 #include "store/store.h"
 
@@ -29,15 +30,15 @@ static void add_branches(struct stage *stage, struct stage_actor *self)
 {
     const struct stage_cast *cast = &self->cast;
 
-    for (unsigned server = 1; server <= SERVERS_MAX; server++) {
-        int *branch = &self->branches[server - 1];
+    for (unsigned server = 1; server < TAP_SERVERS_MAX; server++) {
+        int *branch = &self->branches[server];
 
         *branch = -1;
         if (stage_has_failed(stage) || !(cast->servers & STAGE_SERVER(server))) continue;
         *branch = tap_add_branch(stage->tap, self->wire, server, &stage->run->failure);
         if (*branch >= 0 && (cast->cut_off & STAGE_SERVER(server))) tap_cut(stage->tap, *branch);
     }
-    if (cast->servers && cast->is_process)
+    if (cast->servers && cast->is_process && !stage->program)
         stage_fail(stage, "a process speaks to one server only", cast->name);
 }
 
@@ -56,12 +57,19 @@ int stage_add(struct stage *stage, const struct stage_cast *cast)
     stage->actors[actor] = (struct stage_actor){
         .cast = *cast,
         .stage = stage,
+        .home = &stage->homes[actor],
         .wants = -1,
-        .wire = tap_add_wire(stage->tap, name, &run->failure),
     };
+    if (!stage->homes[actor].client)
+        stage->homes[actor].wire = stage->program ? tap_add_port(stage->tap, name, &run->failure)
+                                                  : tap_add_wire(stage->tap, name, &run->failure);
+    stage->actors[actor].wire = stage->homes[actor].wire;
     stage->actors[actor].cast.name = name;
+    if (stage->beside) stage->actors[actor].cast.servers |= STAGE_SERVER(stage->beside);
     add_branches(stage, &stage->actors[actor]);
-    (void)snprintf(stage->actors[actor].order_id, ORDER_ID_MAX, "%d", 1001 + actor);
+    (void)snprintf(stage->actors[actor].order_id, ORDER_ID_MAX, "%d",
+                   STAGE_FIRST_ORDER +
+                       (stage->program && stage->program->task->roles[0] ? 0 : actor));
     run->actors[actor].name = name;
     run->actors[actor].way = cast->guard ? cast->guard->name : "";
     run->actors[actor].is_process = cast->is_process;
@@ -73,9 +81,18 @@ void stage_sell(struct stage *stage, long long units)
 {
     struct sale sale = {
         .id = STAGE_SALE, .title = "A lamp", .guard = "lab", .initial = units, .starts_ms = 1};
-    struct store *store = store_new(stage->observer, "lab", NULL);
+    static const struct sale_payment later = {
+        .window_ms = STAGE_WINDOW_MS, .amount = 500, .currency = "CNY"};
+    struct store *store = NULL;
 
     stage->run->units = units;
+    if (stage->program && !task_put_up(stage->program->task, stage->observer, units))
+        stage_fail(stage, "the sale could not be put up", STAGE_SALE);
+    for (unsigned server = 1; stage->program && server <= stage->run->server_count; server++)
+        lk_reply_free(SERVERS_ASK(servers_client(stage->servers, server), "SCRIPT", "FLUSH"));
+    if (stage->program) return;
+    store = store_new(stage->observer, "lab", NULL);
+    if (stage->run->scenario->is_paid_later) sale.payment = later;
     if (!store || store_create_sale(store, &sale, NULL) != STORE_OK)
         stage_fail(stage, "the sale could not be put up", STAGE_SALE);
     store_free(store);
@@ -103,6 +120,8 @@ static void end_step(struct stage *stage, int actor, struct lab_text did)
         calls = stage->befell;
         stage->befell = (struct tap_calls){0};
     }
+    if (stage->replica && !stage->is_torn)
+        (void)servers_await_replica(stage->servers, stage->primary, stage->replica, &run->failure);
     if (stage_has_failed(stage)) {
         tap_calls_free(&calls);
         return;
@@ -110,6 +129,7 @@ static void end_step(struct stage *stage, int actor, struct lab_text did)
     *step = (struct lab_step){.actor = actor, .did = did, .calls = calls, .told = stage->told};
     stage->told = NULL;
     run->step_count++;
+    if (run->step_count < stage->seen_from) return;
     if (!observe(stage, &step->state)) stage_fail(stage, "Redis does not answer", "the observer");
     promises_judge(stage);
 }
@@ -117,6 +137,7 @@ static void end_step(struct stage *stage, int actor, struct lab_text did)
 void stage_do(struct stage *stage, const struct stage_move *move)
 {
     if (stage_has_failed(stage)) return;
+    stage->woken = move->verb == stage_hear ? stage->woken + 1 : 0;
     move->verb(stage, move);
     end_step(stage, move->actor, move->did);
 }
@@ -125,8 +146,10 @@ void stage_play(struct stage *stage, const struct lab_scenario *scenario)
 {
     const struct stage_move *move = scenario->moves;
 
+    stage->program = program_of(scenario->cast[0].guard);
     stage_show_locks(stage, STAGE_KEY("lock"), NULL);
     if (scenario->servers) stage_servers(stage, scenario->servers);
+    if (scenario->beside) stage_beside(stage, scenario->beside);
     if (scenario->has_replica) stage_replicate(stage, 1, 2);
     for (size_t i = 0; i < LAB_ACTORS_MAX; i++) {
         const struct stage_cast *cast = &scenario->cast[i];
@@ -150,6 +173,7 @@ static void start(struct stage *stage, struct stage_actor *self)
 
 static void go_on(struct stage *stage, int actor, const char *point, enum tap_fate fate)
 {
+    stage->has_lost |= fate != TAP_PASS;
     tap_let(stage->tap, stage->actors[actor].wire, point, fate);
     start(stage, &stage->actors[actor]);
 }
@@ -159,6 +183,7 @@ static void end_actor(struct stage *stage, struct stage_actor *self)
 {
     actor_join(self);
     stage->told = self->told;
+    if (self->trouble.text[0]) stage_fail(stage, self->trouble.text, self->cast.name);
 }
 
 /* It must get there; if it is elsewhere, that is worth a sentence. */
@@ -202,23 +227,40 @@ static void let_run(struct stage *stage, const struct stage_actor *self)
     (void)kill(atomic_load(&self->pid), SIGCONT);
 }
 
-bool stage_step(struct stage *stage, int actor, struct lab_text did)
+/* Its next exchange, whichever, or its end. */
+static enum tap_state await_any(struct stage *stage, struct stage_actor *self, int64_t limit_ms)
 {
-    struct stage_actor *self = &stage->actors[actor];
-    enum tap_state state = TAP_RUNS;
+    enum tap_state state = tap_wait(stage->tap, self->wire, limit_ms);
 
-    if (stage_has_failed(stage)) return false;
-    go_on(stage, actor, TAP_ANY, TAP_PASS);
-    if (stage_has_failed(stage)) return false;
-    state = tap_wait(stage->tap, self->wire, STAGE_STEP_LIMIT_MS);
     if (state == TAP_IS_PAUSED) { /* which is no exchange */
         let_run(stage, self);
-        state = tap_wait(stage->tap, self->wire, STAGE_STEP_LIMIT_MS);
+        state = tap_wait(stage->tap, self->wire, limit_ms);
     }
     if (state == TAP_HAS_ENDED) end_actor(stage, self);
-    end_step(stage, actor, did);
+    return state;
+}
+
+void stage_ready(struct stage *stage)
+{
+    for (size_t i = 0; i < stage->run->actor_count && !stage_has_failed(stage); i++)
+        go_on(stage, (int)i, TAP_ANY, TAP_PASS);
+    for (size_t i = 0; i < stage->run->actor_count && !stage_has_failed(stage); i++) {
+        if (await_any(stage, &stage->actors[i], STAGE_START_LIMIT_MS) != TAP_IS_STOPPED)
+            stage_fail(stage, "it asks Redis nothing", stage->actors[i].cast.name);
+    }
+}
+
+bool stage_step(struct stage *stage, const struct stage_move *move)
+{
+    struct stage_actor *self = &stage->actors[move->actor];
+
+    if (stage_has_failed(stage)) return false;
+    go_on(stage, move->actor, TAP_ANY, (enum tap_fate)move->number);
+    if (stage_has_failed(stage)) return false;
+    enum tap_state state = await_any(stage, self, STAGE_STEP_LIMIT_MS);
+    end_step(stage, move->actor, move->did);
     if (state == TAP_RUNS) stage_fail(stage, "it neither asks Redis nor ends", self->cast.name);
-    if (self->is_dead) fail_for_death(stage, self);
+    if (self->is_joined && self->is_dead) fail_for_death(stage, self);
     return state == TAP_IS_STOPPED;
 }
 
@@ -226,6 +268,8 @@ void stage_crash(struct stage *stage, const struct stage_move *move)
 {
     struct stage_actor *self = &stage->actors[move->actor];
 
+    self->is_gone = !self->cast.is_process;
+    if (self->is_gone) return;
     actor_kill(self);
     tap_cut(stage->tap, self->wire);
     await(stage, move->actor, TAP_HAS_ENDED, NULL);
@@ -238,6 +282,15 @@ void stage_lapse(struct stage *stage, const struct stage_move *move)
     promises_note_lapse(stage, move->point);
     if (!observe_lapse(stage, move->point, &stage->befell))
         stage_fail(stage, "there was no lease that could run out", move->point);
+}
+
+void stage_end_session(struct stage *stage, const struct stage_move *move)
+{
+    (void)move;
+    if (observe_end_session(stage, &stage->befell))
+        promises_note_lapse(stage, stage->run->locks[0]); /* its owner may not have noticed yet */
+    else
+        stage_fail(stage, "nobody's session was there to end", "the lock");
 }
 
 void stage_lapse_place(struct stage *stage, const struct stage_move *move)
@@ -298,6 +351,25 @@ void stage_pause(struct stage *stage, const struct stage_move *move)
     await(stage, move->actor, TAP_IS_PAUSED, "its pause");
 }
 
+void stage_stop(struct stage *stage, const struct stage_move *move)
+{
+    const struct stage_actor *self = &stage->actors[move->actor];
+    pid_t pid = atomic_load(&self->pid);
+
+    if (pid <= 0) return;
+    (void)kill(pid, SIGSTOP);
+    while (tap_wait(stage->tap, self->wire, STAGE_STEP_LIMIT_MS) == TAP_IS_STOPPED)
+        clock_pause_ms(1); /* until its own thread has seen it */
+    await(stage, move->actor, TAP_IS_PAUSED, "a stop");
+}
+
+void stage_continue(struct stage *stage, const struct stage_move *move)
+{
+    const struct stage_actor *self = &stage->actors[move->actor];
+
+    if (self->cast.is_process) let_run(stage, self);
+}
+
 void stage_resume(struct stage *stage, const struct stage_move *move)
 {
     let_run(stage, &stage->actors[move->actor]);
@@ -311,9 +383,24 @@ lk_client *stage_client(struct stage_actor *self)
     return self->client;
 }
 
+const char *stage_name(const struct stage_actor *self)
+{
+    return self->cast.name;
+}
+
+const char *stage_url_beside(const struct stage_actor *self)
+{
+    return tap_url(self->stage->tap, self->branches[self->stage->beside]);
+}
+
 const char *stage_key(const struct stage_actor *self, size_t index)
 {
     return self->cast.keys[index];
+}
+
+void stage_tell(struct stage_actor *self, const char *what)
+{
+    self->told = what;
 }
 
 void stage_wants(struct stage_actor *self, const char *key)

@@ -13,7 +13,11 @@
 #define STAGE_SALE      "lamp"
 #define STAGE_KEY(name) "seckill:{" STAGE_SALE "}:" name
 
-enum { STAGE_LONG_MS = 90000 }; /* for leases and waits that no step shall outlast */
+enum {
+    STAGE_FIRST_ORDER = 1001,  /* the first actor's, and so on */
+    STAGE_LONG_MS = 90000,     /* for leases and waits that no step shall outlast */
+    STAGE_WINDOW_MS = 90000000 /* likewise, in which to pay */
+};
 
 /* Add an actor, which does nothing yet; its index. */
 int stage_add(struct stage *stage, const struct stage_cast *cast);
@@ -21,6 +25,8 @@ int stage_add(struct stage *stage, const struct stage_cast *cast);
 void stage_sell(struct stage *stage, long long units);
 /* So many further servers, empty, for locks: before any actor. The sale's lock is shown on each. */
 void stage_servers(struct stage *stage, unsigned count);
+/* Likewise the one that is no Redis; all actors reach it. */
+void stage_beside(struct stage *stage, enum tap_server_number which);
 /* All of this that a scenario names, and then its moves. */
 void stage_play(struct stage *stage, const struct lab_scenario *scenario);
 
@@ -48,11 +54,11 @@ struct stage_move {
 #define UNTIL(actor, point, en, zh)      STAGE_MOVE(stage_until, actor, TAP_PASS, point, en, zh)
 /* It runs to its end. */
 #define FINISH(actor, en, zh)            STAGE_MOVE(stage_until, actor, TAP_PASS, NULL, en, zh)
-/* A process that was stopped before an exchange dies there (SIGKILL). */
+/* A process that was stopped before an exchange dies there (SIGKILL); a thread never goes on, and its buyer is told nothing. */
 #define CRASH(actor, en, zh)             STAGE_MOVE(stage_crash, actor, 0, NULL, en, zh)
 /* A lease runs out, and nobody does anything meanwhile. */
 #define LAPSE(key, en, zh)               STAGE_MOVE(stage_lapse, LAB_TIME, 0, key, en, zh)
-/* Likewise the place of the next one in a fair lock's queue, of which `key` has the timeouts. */
+/* Likewise the place of the next one in the queue of a fair lock. */
 #define LAPSE_PLACE(key, en, zh)         STAGE_MOVE(stage_lapse_place, LAB_TIME, 0, key, en, zh)
 
 /*
@@ -85,19 +91,33 @@ struct stage_move {
 #define PAUSE(actor, en, zh)             STAGE_MOVE(stage_pause, actor, 0, NULL, en, zh)
 #define RESUME(actor, en, zh)            STAGE_MOVE(stage_resume, actor, 0, NULL, en, zh)
 
-stage_verb stage_until, stage_crash, stage_lapse, stage_lapse_place, stage_wait, stage_wake,
-    stage_hear, stage_deliver, stage_kill_server, stage_start_server, stage_break_link,
-    stage_mend_link, stage_fail_over, stage_await_renewals, stage_pause, stage_resume;
+/* The session that has the lock beside is ended by its server. */
+#define END_SESSION(en, zh)              STAGE_MOVE(stage_end_session, LAB_TIME, 0, NULL, en, zh)
+
+stage_verb stage_end_session, stage_until, stage_crash, stage_lapse, stage_lapse_place, stage_wait,
+    stage_wake, stage_hear, stage_deliver, stage_kill_server, stage_start_server, stage_break_link,
+    stage_mend_link, stage_fail_over, stage_await_renewals, stage_pause, stage_resume, stage_stop,
+    stage_continue;
 
 /* Make this move: a step of the timeline. */
 void stage_do(struct stage *stage, const struct stage_move *move);
-/* It runs until its next exchange, whichever, or to its end; whether it is at an exchange. */
-bool stage_step(struct stage *stage, int actor, struct lab_text did);
+/* All run until their first exchange, which is no step. */
+void stage_ready(struct stage *stage);
+/* It runs until its next exchange, whichever, or to its end; whether it is at an exchange. No verb needed;
+   number: a tap_fate of the one that it is at. */
+bool stage_step(struct stage *stage, const struct stage_move *move);
 
 /* For bodies: the actor's client, and its keys; that it cannot go on before that lock is free; and that a
    round of tries is over. */
 lk_client *stage_client(struct stage_actor *self);
+/* Where its branch to the server beside is; it opens its own connections there. */
+const char *stage_url_beside(const struct stage_actor *self);
+const char *stage_name(const struct stage_actor *self);
 const char *stage_key(const struct stage_actor *self, size_t index);
+/* What its buyer, or whoever it serves, is told; static. */
+void stage_tell(struct stage_actor *self, const char *what);
+/* Buy in this way for a buyer, who is told of it. */
+void stage_buy(struct stage_actor *self, const struct guard *guard, const char *buyer);
 void stage_wants(struct stage_actor *self, const char *key);
 void stage_tried(struct stage_actor *self, bool has_won);
 

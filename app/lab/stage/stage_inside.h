@@ -8,34 +8,46 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "program.h"
 #include "servers.h"
 #include "stage.h"
 
 enum {
-    STAGE_LIMIT_MS = 30000,             /* of one step, and of whatever an actor waits for */
-    STAGE_STEP_LIMIT_MS = 10000,        /* of stage_step() */
+    STAGE_LIMIT_MS = 30000,       /* of one step, and of whatever an actor waits for */
+    STAGE_STEP_LIMIT_MS = 10000,  /* of stage_step() */
+    STAGE_START_LIMIT_MS = 20000, /* until the first exchange: of a program that is compiled then */
     STAGE_POLL_MS = 2 * STAGE_LIMIT_MS, /* so that who waits is not woken by a timer */
     STAGE_CODE_DONE = 16,               /* exit status of an actor's process: this + outcome... */
     STAGE_CODE_NOT = 64,                /* ...or this + guard_status */
 };
 
+/* The connections of an actor that is a thread: they may outlive a run. */
+struct stage_home {
+    lk_client *client; /* owned; NULL: it has none */
+    int wire;
+    struct stage_actor *_Atomic actor; /* whose they are; NULL: nobody's now */
+};
+
 struct stage_actor {
     struct stage_cast cast;
-    struct stage *stage; /* borrowed */
+    struct stage *stage;     /* borrowed */
+    struct stage_home *home; /* borrowed */
     int wire;
-    int branches[SERVERS_MAX]; /* to those of cast.servers */
+    int branches[TAP_SERVERS_MAX]; /* to those of cast.servers */
     bool has_started;
     unsigned came; /* the step in which it started; 0: it has not */
     bool is_joined;
     pthread_t thread;
     _Atomic pid_t pid; /* of its process; 0: it has none, or it is over */
-    lk_client *client; /* owned by its thread */
+    lk_client *client; /* its home's, for its thread; NULL: not now */
     char order_id[ORDER_ID_MAX];
     /* Written by its thread, read once that is joined. */
     guard_status status;
     outcome outcome;
     const char *told;             /* what its buyer was told; NULL: nothing */
+    struct start_error trouble;   /* why its program is none; "": nothing */
     bool is_dead;                 /* its process was killed, or died */
+    bool is_gone;                 /* a thread in place of a process that was killed */
     int died_of;                  /* the signal */
     _Atomic int wants;            /* index of a lock without which it cannot go on; -1: none */
     _Atomic unsigned lost_rounds; /* of tries for what others want too */
@@ -44,15 +56,23 @@ struct stage_actor {
 };
 
 struct stage {
-    struct tap *tap;         /* borrowed */
-    lk_client *observer;     /* borrowed */
-    struct servers *servers; /* borrowed */
-    struct lab_run *run;     /* borrowed */
-    unsigned primary;        /* 0: nobody follows anybody */
+    struct tap *tap;               /* borrowed */
+    lk_client *observer;           /* borrowed */
+    struct servers *servers;       /* borrowed */
+    struct stage_home *homes;      /* borrowed: of each actor */
+    struct lab_run *run;           /* borrowed */
+    const struct program *program; /* borrowed: all actors'; NULL: they are ours */
+    unsigned beside;               /* that server, no Redis, has the lock; 0: none */
+    unsigned primary;              /* 0: nobody follows anybody */
     unsigned replica;
     int relay;               /* between them */
+    int port;                /* where that is */
+    bool is_torn;            /* that is broken */
     struct tap_calls befell; /* owned: what this move did to servers */
+    bool has_lost;           /* an exchange */
     bool keeps_order;
+    size_t seen_from;             /* steps before this one are neither looked at nor judged */
+    unsigned woken;               /* one after the other, and nobody has done anything since */
     const char *told;             /* what a buyer was told in this move */
     _Atomic bool had_two_holders; /* of one lock, by what they were told and may act upon */
     struct stage_actor actors[LAB_ACTORS_MAX];
@@ -75,6 +95,8 @@ void stage_show_locks(struct stage *stage, const char *first, const char *second
 /* ---- actor.c ----------------------------------------------------------------------------------- */
 
 bool actor_start(struct stage_actor *self, struct start_error *why);
+/* Its connections end. */
+void actor_leave(struct stage_home *home);
 /* Kill its process; its thread ends soon. */
 void actor_kill(struct stage_actor *self);
 void actor_join(struct stage_actor *self);
@@ -83,7 +105,7 @@ bool actor_ends(struct stage_actor *self, int64_t until_ms);
 
 /* Buy a unit as guards do; locks: its servers, NULL when there are none. Also what an actor's process
    does. */
-struct guard_result actor_buy(lk_client *client, struct redlock_servers *locks,
+struct guard_result actor_buy(lk_client *client, struct guard_servers *servers,
                               const struct stage_cast *cast, const char *order_id,
                               struct purchase *out);
 /* What the buyer is told of it. */
@@ -92,9 +114,13 @@ const char *actor_answer(guard_status status, outcome which);
 /* ---- observe.c --------------------------------------------------------------------------------- */
 
 bool observe(struct stage *stage, struct lab_state *out);
+/* End the session of whoever has the lock beside, and see that it is over; likewise. */
+bool observe_end_session(struct stage *stage, struct tap_calls *out);
 /* Let the lease of a key run out wherever it has one, and see that it has; the calls that did it are *out. */
 bool observe_lapse(struct stage *stage, const char *key, struct tap_calls *out);
-/* Let the time of the first one in a sorted set of moments run out; likewise. */
+/* Whether an order's time to be paid for is still to end. */
+bool observe_due(struct stage *stage);
+/* Let the time of the first one in the queue of a fair lock run out; likewise. */
 bool observe_lapse_first(struct stage *stage, const char *key, struct tap_calls *out);
 
 /* ---- promises.c -------------------------------------------------------------------------------- */

@@ -25,8 +25,10 @@ static const struct {
 } known_scripts[] = {
     {"-- Refuse a write that shows a lower token", "fence-check+purchase.lua"}, /* holds the next */
     {"-- Sell one unit each", "purchase.lua"},
+    {"-- Behind an owner check", "check.lua"},
     {"-- Settle an attempt", "resolve.lua"},
-    {"-- Behind an owner check", "hold_check.lua"},
+    {"-- What a payment provider says", "pay_orders.lua"},
+    {"-- End the holds", "expire_orders.lua"},
     {"-- Compare and delete, without a word", "redlock_undo.lua"},
     {"-- Compare and delete", "mutex_release.lua"},
     {"-- Prolong the lease: never shorten it, never bring back a lost key, nor touch",
@@ -124,6 +126,11 @@ static const char *find_token(struct labels *labels, const char *actor, struct l
     return labels->token[at].label;
 }
 
+const char *labels_meet(struct labels *labels, const char *actor, struct lk_bytes token)
+{
+    return find_token(labels, actor, token);
+}
+
 static size_t span_of(struct lk_bytes text, size_t at, const char *set)
 {
     size_t len = 0;
@@ -201,6 +208,16 @@ static bool is_word(struct lk_bytes word, const char *name)
     return word.len == strlen(name) && strncasecmp(word.data, name, word.len) == 0;
 }
 
+/* The token that a resource checks is the last argument, however small a number it is. */
+static bool is_fence(const struct labels *labels, const struct resp_words *words, size_t i)
+{
+    static const char check[] = "fence-check";
+
+    return i > 1 && i + 1 == words->count && is_word(words->word[0], "EVALSHA") &&
+           words->word[1].len == SHA1_LEN &&
+           strncmp(find_script(labels, words->word[1].data), check, sizeof check - 1) == 0;
+}
+
 /* A number that large is a span, which may have been cut by what was over already. */
 static bool is_long_span(struct lk_bytes word)
 {
@@ -220,6 +237,8 @@ void labels_print_command(struct labels *labels, const char *actor, const struct
             (void)fputs(label, out);
         } else if (words->word[i].len == 0) {
             (void)fputs("\"\"", out);
+        } else if (is_fence(labels, words, i)) {
+            (void)fputs(find_token(labels, "fence", words->word[i]), out);
         } else if (is_long_span(words->word[i])) {
             (void)fputs("<ms>", out);
         } else {
@@ -240,6 +259,8 @@ static void print_value(struct labels *labels, const char *actor, struct lk_byte
         (void)(number >= SMALL_NUMBER ? fputs("<ms>", out) : fprintf(out, "%lld", number));
     } else if (value.data[0] == '$' && !text.data) {
         (void)fputs("nil", out);
+    } else if (value.data[0] == '$' && text.data[0] == 'S' && text.len > LONG_SPAN_LEN) {
+        (void)fputs("\"S<ms>\"", out); /* sold out, until the first hold ends */
     } else if (value.data[0] == '$') {
         (void)fputc('"', out);
         labels_print(labels, actor, text, out);

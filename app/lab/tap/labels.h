@@ -34,6 +34,9 @@ void labels_forget_tokens(struct labels *labels);
 /* The server told the digest of this text. */
 void labels_learn_script(struct labels *labels, struct lk_bytes sha1, struct lk_bytes text);
 
+/* The label of a token, which is of `actor` if it is new. */
+const char *labels_meet(struct labels *labels, const char *actor, struct lk_bytes token);
+
 /* Text of `actor` (whose new tokens it may bring), told anew. Not NUL-terminated, cut never. */
 void labels_print(struct labels *labels, const char *actor, struct lk_bytes text, FILE *out);
 

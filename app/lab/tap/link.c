@@ -1,5 +1,5 @@
 /*
- * The connections of a tap: commands go up, replies come down. The tap's thread, and whoever lets an
+ * The connections of a tap: requests go up, replies and events come down. The tap's thread, and whoever lets an
  * actor go on; with the mutex held.
  *
  * What makes an exchange one: lockkit sends a pipeline by one send(), and a local socket gives such
@@ -7,9 +7,9 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,6 +19,14 @@
 enum { BUFFER_MAX = 1 << 20 /* bytes on their way in one direction */ };
 
 /* ---- buffers, sockets ------------------------------------------------------------------------ */
+
+/* NULL: no memory. */
+static char *memdup(const char *data, size_t len)
+{
+    char *copy = malloc(len);
+
+    return copy ? memcpy(copy, data, len) : NULL;
+}
 
 static void buffer_drop(struct buffer *buffer, size_t len)
 {
@@ -69,8 +77,21 @@ static bool set_path(struct sockaddr_un *address, const char *path)
     return true;
 }
 
+static int connect_to_port(const char *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)},
+                                  .sin_port = htons((uint16_t)strtoul(port, NULL, 10))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) return fd;
+    if (fd >= 0) (void)close(fd);
+    return -1;
+}
+
 int link_socket(const char *path, bool is_listener)
 {
+    if (path[0] != '/') return connect_to_port(path + strcspn(path, ":") + 1);
     struct sockaddr_un address;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (is_listener ? SOCK_NONBLOCK : 0), 0);
     const struct sockaddr *at = (const struct sockaddr *)&address;
@@ -113,7 +134,7 @@ void link_close(struct link *link)
     buffer_free(&link->up);
     buffer_free(&link->down);
     for (size_t i = 0; i < link->pending_count; i++)
-        free(link->pending[i].script);
+        free(link->pending[i].request);
     *link = (struct link){.client = -1, .server = -1};
 }
 
@@ -122,6 +143,7 @@ void link_accept(struct tap *tap, int at)
     const struct wire *wire = &tap->wires[at];
     int client = accept4(wire->listener, NULL, NULL, SOCK_CLOEXEC);
     int server = -1;
+    const int on = 1;
     size_t i = 0;
 
     if (client < 0) return;
@@ -132,8 +154,22 @@ void link_accept(struct tap *tap, int at)
         (void)close(client);
         return;
     }
+    (void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* of a port */
     tap->links[i] =
         (struct link){.client = client, .server = server, .wire = at, .is_silent = wire->is_relay};
+}
+
+void link_renew(struct tap *tap, struct link *link)
+{
+    unsigned which = tap->wires[link->wire].server;
+    bool has_session = which > TAP_REDIS_3; /* which is over for good */
+    bool is_owed = has_session || link->pending_count > 0;
+    int server = is_owed || !tap->servers[which][0] ? -1 : link_socket(tap->servers[which], false);
+
+    if (server < 0) return;
+    (void)close(link->server);
+    link->server = server;
+    link->is_over = false;
 }
 
 bool link_is_asking(const struct link *link)
@@ -144,56 +180,40 @@ bool link_is_asking(const struct link *link)
     return false;
 }
 
-/* ---- commands on their way up ------------------------------------------------------------------ */
-
-static bool is_verb(const struct resp_words *words, size_t at, const char *name)
+bool link_is_behind(const struct link *link)
 {
-    return at < words->count && words->word[at].len == strlen(name) &&
-           strncasecmp(words->word[at].data, name, strlen(name)) == 0;
+    char byte = 0;
+
+    return recv(link->client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }
 
-/* What a connection says by itself. */
-static bool is_greeting(const struct resp_words *words)
-{
-    static const char *const verbs[] = {"HELLO", "AUTH", "SELECT", "CLIENT", "INFO",
-                                        "ROLE",  "PING", "SCRIPT", "COMMAND"};
+/* ---- words ---------------------------------------------------------------------------------------- */
 
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (is_verb(words, 0, verbs[i])) return true;
-    }
-    return false;
+static const struct protocol *spoken_on(const struct tap *tap, const struct link *link)
+{
+    return protocol_of(tap->wires[link->wire].server);
 }
 
-static char *print_command(struct tap *tap, const struct link *link, const struct resp_words *words)
+static struct protocol_speaker speaker_of(struct tap *tap, const struct link *link)
 {
+    struct wire *wire = &tap->wires[link->wire];
+
+    return (struct protocol_speaker){tap->labels, wire->name, wire->memo};
+}
+
+static char *print_request(struct tap *tap, const struct link *link, struct lk_bytes request)
+{
+    struct protocol_speaker who = speaker_of(tap, link);
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
 
     if (!out) return NULL;
-    labels_print_command(tap->labels, tap->wires[link->wire].name, words, out);
+    spoken_on(tap, link)->print_request(&who, request, out);
     return fclose(out) == 0 ? text : NULL;
 }
 
-static bool is_renewal(const char *text)
-{
-    return text && strstr(text, "_renew.lua");
-}
-
-/* It renews holds, and looks whether those that last are still there: both when its clock says so. */
-static bool is_watchdogs(const char *text)
-{
-    return is_renewal(text) || (text && strstr(text, "hold_check.lua"));
-}
-
-/* What the link turns out to be, by its commands. */
-static void judge_link(struct link *link, const struct resp_words *words, const char *text)
-{
-    if (is_verb(words, 0, "SUBSCRIBE") || is_verb(words, 0, "PSUBSCRIBE") ||
-        is_verb(words, 0, "SSUBSCRIBE"))
-        link->is_silent = true;
-    if (is_watchdogs(text)) link->is_watchdog = true;
-}
+/* ---- requests on their way up ---------------------------------------------------------------------- */
 
 /* Whether that is where the actor is to stop: "SET" is to the first server, "redis-2> SET" is not. */
 static bool is_at_point(const struct tap *tap, const struct link *link, const char *text)
@@ -202,95 +222,109 @@ static bool is_at_point(const struct tap *tap, const struct link *link, const ch
     unsigned server = tap->wires[link->wire].server;
     char prefix[TAP_POINT_SIZE] = "";
 
-    if (strcmp(point, TAP_ANY) == 0) return true;
-    if (server > 0) (void)snprintf(prefix, sizeof prefix, "redis-%u> ", server);
+    if (strcmp(point, TAP_ANY) == 0) return !tap_calls_is_undo(text);
+    if (server > 0) (void)snprintf(prefix, sizeof prefix, "%s> ", tap_server_name(server));
     if (point[0] == '\0' || strncmp(point, prefix, strlen(prefix)) != 0) return false;
     point += strlen(prefix);
     return strncmp(text, point, strlen(point)) == 0;
 }
 
+/* The first request in `up` from there on; its length as protocol.request() says. */
+static long next_request(const struct tap *tap, const struct link *link, size_t from,
+                         struct lk_bytes *out)
+{
+    long len = spoken_on(tap, link)->request(link->up.data + from, link->up.len - from);
+
+    *out = (struct lk_bytes){link->up.data + from, len > 0 ? (size_t)len : 0};
+    return len;
+}
+
+static enum protocol_kind kind_of(struct tap *tap, const struct link *link, struct lk_bytes request,
+                                  const char *text)
+{
+    struct protocol_speaker who = speaker_of(tap, link);
+
+    return spoken_on(tap, link)->kind(&who, request, text);
+}
+
 /* Look at all of `up`: is it whole, and is it what the actor is to stop at? */
 static bool survey(struct tap *tap, struct link *link, bool *out_is_point)
 {
-    size_t used = 0;
+    struct lk_bytes request;
 
     *out_is_point = false;
-    while (used < link->up.len) {
-        struct resp_words words;
-        long len = resp_length(link->up.data + used, link->up.len - used);
+    for (size_t used = 0; used < link->up.len; used += request.len) {
+        long len = next_request(tap, link, used, &request);
 
         if (len == 0) return false;
-        if (len < 0) link->is_silent = true; /* nothing we understand */
+        if (len < 0) link->is_silent = true;
         if (len < 0) return true;
-        resp_read_words(link->up.data + used, (size_t)len, &words);
-        char *text = print_command(tap, link, &words);
-        judge_link(link, &words, text);
-        if (text && !is_greeting(&words) && is_at_point(tap, link, text)) *out_is_point = true;
+        char *text = print_request(tap, link, request);
+        enum protocol_kind kind = kind_of(tap, link, request, text);
+        link->is_silent |= kind == PROTOCOL_LISTENS;
+        link->is_watchdog |= kind == PROTOCOL_RENEWS;
+        if (text && kind != PROTOCOL_OWN && kind != PROTOCOL_UNANSWERED &&
+            is_at_point(tap, link, text))
+            *out_is_point = true;
         free(text);
-        used += (size_t)len;
     }
     return true;
 }
 
-/* The command goes up: remember what its reply belongs to. */
-static void note_command(struct tap *tap, struct link *link, const struct resp_words *words)
+/* The request goes up: remember what its reply belongs to. */
+static void note_request(struct tap *tap, struct link *link, struct lk_bytes request)
 {
-    struct pending *pending = NULL;
+    struct protocol_speaker who = speaker_of(tap, link);
+    char *text = print_request(tap, link, request);
+    enum protocol_kind kind = kind_of(tap, link, request, text);
+    struct pending *pending = &link->pending[link->pending_count];
 
-    if (link->pending_count == TAP_PENDING_MAX || words->count == 0) return;
-    pending = &link->pending[link->pending_count++];
-    *pending = (struct pending){.call = CALL_NOT_SHOWN};
-    (void)snprintf(pending->verb, sizeof pending->verb, "%.*s", (int)words->word[0].len,
-                   words->word[0].data);
-    if (is_verb(words, 0, "SCRIPT") && is_verb(words, 1, "LOAD") && words->count > 2)
-        pending->script = strndup(words->word[2].data, words->word[2].len);
-    if (is_verb(words, 0, "EVALSHA") && words->count > 1)
-        pending->script = strndup(words->word[1].data, words->word[1].len);
-    if (is_verb(words, 0, "EVAL") && words->count > 1)
-        labels_learn_script(tap->labels, lk_bytes_of(tap->wires[link->wire].unknown),
-                            words->word[1]);
-    if (link->is_watchdog) {
-        char *text = print_command(tap, link, words);
-        char **renewal = &tap->wires[link->wire].renewal;
-
-        pending->is_renewal = is_renewal(text);
-        free(pending->is_renewal ? *renewal : text);
-        if (pending->is_renewal) *renewal = text;
-    } else if (!is_greeting(words)) {
-        pending->call =
-            tap_add_call(tap, (struct tap_call){.command = print_command(tap, link, words),
-                                                .server = tap->wires[link->wire].server});
+    if (link->pending_count < TAP_PENDING_MAX && kind != PROTOCOL_UNANSWERED) {
+        *pending = (struct pending){.call = CALL_NOT_SHOWN,
+                                    .request = memdup(request.data, request.len),
+                                    .request_len = request.len};
+        (void)spoken_on(tap, link)->learn(&who, request, (struct lk_bytes){0});
+        link->pending_count++;
+        if (link->is_watchdog) {
+            free(tap->wires[link->wire].renewal);
+            tap->wires[link->wire].renewal = text;
+            text = NULL;
+        } else if (kind == PROTOCOL_SHOWN) {
+            pending->call = tap_add_call(
+                tap, (struct tap_call){.command = text, .server = tap->wires[link->wire].server});
+            text = NULL;
+        }
     }
+    free(text);
 }
 
-/* What is in `up` will not arrive, not now: show it, without replies. */
-void link_show_stuck(struct tap *tap, const struct link *link)
+char *link_first(struct tap *tap, const struct link *link)
 {
-    for (size_t used = 0; used < link->up.len;) {
-        struct resp_words words;
-        long len = resp_length(link->up.data + used, link->up.len - used);
+    struct lk_bytes request;
 
-        if (len <= 0) return;
-        resp_read_words(link->up.data + used, (size_t)len, &words);
-        (void)tap_add_call(tap, (struct tap_call){.command = print_command(tap, link, &words),
-                                                  .reply = strdup("(stuck on its way)"),
+    return next_request(tap, link, 0, &request) > 0 ? print_request(tap, link, request) : NULL;
+}
+
+void link_show_lost(struct tap *tap, const struct link *link, const char *why)
+{
+    struct lk_bytes request;
+
+    for (size_t used = 0; used < link->up.len; used += request.len) {
+        if (next_request(tap, link, used, &request) <= 0) return;
+        (void)tap_add_call(tap, (struct tap_call){.command = print_request(tap, link, request),
+                                                  .reply = strdup(why),
                                                   .server = tap->wires[link->wire].server});
-        used += (size_t)len;
     }
 }
 
 static void pass_up(struct tap *tap, struct link *link)
 {
-    size_t used = 0;
+    struct lk_bytes request;
 
-    while (!link->is_silent && used < link->up.len) {
-        struct resp_words words;
-        long len = resp_length(link->up.data + used, link->up.len - used);
-
-        if (len <= 0) break;
-        resp_read_words(link->up.data + used, (size_t)len, &words);
-        note_command(tap, link, &words);
-        used += (size_t)len;
+    for (size_t used = 0; !link->is_silent && used < link->up.len; used += request.len) {
+        if (next_request(tap, link, used, &request) <= 0) break;
+        note_request(tap, link, request);
+        if (spoken_on(tap, link)->tame) spoken_on(tap, link)->tame(link->up.data + used, request);
     }
     send_all(link->server, link->up.data, link->up.len);
     link->up.len = 0;
@@ -299,7 +333,7 @@ static void pass_up(struct tap *tap, struct link *link)
 
 void link_look_up(struct tap *tap, struct link *link)
 {
-    struct wire *wire = &tap->wires[link->wire];
+    struct wire *wire = &tap->wires[tap->wires[link->wire].lead];
     bool is_point = false;
 
     if (link->up.len == 0 || link->is_held || link->is_stuck) return;
@@ -313,118 +347,90 @@ void link_look_up(struct tap *tap, struct link *link)
     pass_up(tap, link);
 }
 
-/* ---- replies on their way down ----------------------------------------------------------------- */
-
-/* Which digest is which script: SCRIPT LOAD tells, or EVALSHA that was refused and then EVAL. */
-static void learn(struct tap *tap, struct wire *wire, const struct pending *pending,
-                  struct lk_bytes reply)
-{
-    bool is_load = strcasecmp(pending->verb, "SCRIPT") == 0;
-
-    if (!pending->script) return;
-    if (is_load && reply.data[0] == '$')
-        labels_learn_script(tap->labels, resp_string(reply.data, reply.len),
-                            lk_bytes_of(pending->script));
-    if (!is_load && reply.len > 9 && memcmp(reply.data, "-NOSCRIPT", 9) == 0)
-        (void)snprintf(wire->unknown, sizeof wire->unknown, "%s", pending->script);
-}
+/* ---- replies and events on their way down ---------------------------------------------------------- */
 
 static void note_reply(struct tap *tap, struct link *link, struct lk_bytes reply)
 {
     struct pending pending = link->pending[0];
-    struct wire *wire = &tap->wires[link->wire];
-    struct lk_bytes verb = lk_bytes_of(pending.verb);
+    struct wire *wire = &tap->wires[tap->wires[link->wire].lead];
+    struct protocol_speaker who = speaker_of(tap, link);
+    struct lk_bytes request = {pending.request, pending.request_len};
     char *text = NULL;
     size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
 
     memmove(link->pending, link->pending + 1, --link->pending_count * sizeof *link->pending);
-    learn(tap, wire, &pending, reply);
-    free(pending.script);
-    if (pending.is_renewal && (reply.data[0] == '+' || memcmp(reply.data, ":1", 2) == 0))
+    if (!out || !request.data) goto out;
+    wire->channels += spoken_on(tap, link)->learn(&who, request, reply);
+    if (link->is_watchdog && (reply.data[0] == '+' || memcmp(reply.data, ":1", 2) == 0))
         wire->renewals++;
-    if (pending.call == CALL_NOT_SHOWN || (size_t)pending.call >= tap->calls.count) return;
+    if (pending.call == CALL_NOT_SHOWN || (size_t)pending.call >= tap->calls.count) goto out;
     if (wire->wait == WIRE_IS_TO_WAIT && wire->channels > 0) {
         wire->wait = WIRE_WAITS;
         (void)snprintf(wire->point, sizeof wire->point, "%s", TAP_ANY);
     }
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return;
-    labels_print_reply(tap->labels, wire->name, verb, reply, out);
+    spoken_on(tap, link)->print_reply(&who, request, reply, out);
     if (link->is_deaf) (void)fputs(" (lost)", out); /* nobody hears it */
     if (fclose(out) == 0) tap->calls.list[pending.call].reply = text;
+    text = NULL;
+    out = NULL;
+
+out:
+    if (out) (void)fclose(out); /* in memory */
+    free(text);
+    free(pending.request);
 }
 
-/* "SUBSCRIBE channel", "MESSAGE channel text" */
-static char *print_push(struct tap *tap, const char *name, const char *verb,
-                        const struct resp_words *words, size_t count)
+/* What the server says unasked, if it is that. */
+static bool note_event(struct tap *tap, const struct link *link, struct lk_bytes piece)
 {
-    struct resp_words call = *words;
+    struct wire *wire = &tap->wires[tap->wires[link->wire].lead];
+    struct protocol_speaker who = speaker_of(tap, link);
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
+    enum protocol_event event = spoken_on(tap, link)->event(&who, piece, link->is_silent, out);
 
-    if (!out) return NULL;
-    call.word[0] = lk_bytes_of(verb);
-    if (call.count > count) call.count = count;
-    labels_print_command(tap->labels, name, &call, out);
-    return fclose(out) == 0 ? text : NULL;
-}
-
-/* What the server says on a connection of subscriptions. */
-static void note_push(struct tap *tap, struct wire *wire, struct lk_bytes push)
-{
-    struct resp_words words;
-
-    resp_read_words(push.data, push.len, &words);
-    if (is_verb(&words, 0, "subscribe")) {
-        wire->channels++;
-        if (wire->wait == WIRE_IS_TO_WAIT)
-            (void)tap_add_call(tap, (struct tap_call){.command = print_push(tap, wire->name,
-                                                                            "SUBSCRIBE", &words, 2),
-                                                      .reply = strdup("(listens)")});
-    } else if (is_verb(&words, 0, "unsubscribe") && wire->channels > 0) {
-        wire->channels--;
-    } else if (is_verb(&words, 0, "message")) {
+    if (out && fclose(out) != 0) event = PROTOCOL_NOISE;
+    if ((event == PROTOCOL_LEFT || event == PROTOCOL_FIRED) && wire->channels > 0) wire->channels--;
+    if (event == PROTOCOL_JOINED) wire->channels++;
+    if (event == PROTOCOL_JOINED && wire->wait == WIRE_IS_TO_WAIT) {
+        (void)tap_add_call(tap, (struct tap_call){.command = text, .reply = strdup("(listens)")});
+        text = NULL;
+    }
+    if (event == PROTOCOL_MESSAGE || event == PROTOCOL_FIRED) {
         free(wire->message);
-        wire->message = print_push(tap, wire->name, "MESSAGE", &words, 3);
+        wire->message = text;
+        wire->messenger = tap->wires[link->wire].server;
+        text = NULL;
     }
+    free(text);
+    return event != PROTOCOL_REPLY;
 }
 
-static void look_down_silent(struct tap *tap, struct link *link)
+/* The first piece of `down`, if it is whole: pass it on. False: nothing more, for now. */
+static bool pass_down(struct tap *tap, struct link *link)
 {
-    bool is_relay = tap->wires[link->wire].is_relay; /* of something that is no RESP */
+    bool is_relay = tap->wires[link->wire].is_relay; /* of something that nobody reads */
+    long len = is_relay ? -1 : spoken_on(tap, link)->reply(link->down.data, link->down.len);
+    struct lk_bytes piece = {link->down.data, len < 0 ? link->down.len : (size_t)len};
 
-    while (link->down.len > 0) {
-        long len = is_relay ? -1 : resp_length(link->down.data, link->down.len);
-
-        if (len == 0) return; /* not whole yet */
-        if (len < 0) len = (long)link->down.len;
-        if (!is_relay)
-            note_push(tap, &tap->wires[link->wire],
-                      (struct lk_bytes){link->down.data, (size_t)len});
-        send_all(link->client, link->down.data, (size_t)len);
-        buffer_drop(&link->down, (size_t)len);
+    if (len == 0 || (len < 0 && !link->is_silent)) return false;
+    if (!is_relay && !note_event(tap, link, piece)) {
+        if (link->pending_count == 0) return false;
+        note_reply(tap, link, piece);
     }
-    (void)pthread_cond_broadcast(&tap->changed);
+    if (!link->is_deaf) send_all(link->client, piece.data, piece.len);
+    buffer_drop(&link->down, piece.len);
+    return true;
 }
 
 static void look_down(struct tap *tap, struct link *link)
 {
-    if (link->is_silent) {
-        look_down_silent(tap, link);
-        return;
-    }
-    while (link->down.len > 0 && link->pending_count > 0) {
-        long len = resp_length(link->down.data, link->down.len);
-
-        if (len <= 0) return;
-        note_reply(tap, link, (struct lk_bytes){link->down.data, (size_t)len});
-        if (!link->is_deaf) send_all(link->client, link->down.data, (size_t)len);
-        buffer_drop(&link->down, (size_t)len);
-    }
+    while (link->down.len > 0 && pass_down(tap, link)) {}
     (void)pthread_cond_broadcast(&tap->changed);
     bool is_unheard = link->is_deaf || (link->client < 0 && !link->is_stuck);
-    if (is_unheard && link->pending_count == 0) link_close(link);
+    if (!link->is_silent && is_unheard && link->pending_count == 0) link_close(link);
 }
 
 /* Its client has gone. What it has asked is answered all the same, and shown. */
@@ -445,7 +451,9 @@ void link_serve(struct tap *tap, struct link *link, bool is_server)
 
     if (link->server < 0 || fd < 0) return; /* closed a moment ago */
     if (!buffer_receive(buffer, fd)) {
-        if (is_server) {
+        if (is_server && link->is_held) {
+            link->is_over = true;
+        } else if (is_server) {
             link_close(link);
         } else {
             hang_up(link);

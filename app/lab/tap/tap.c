@@ -45,11 +45,14 @@ struct watched {
     bool is_server;
 };
 
-static nfds_t list_link(const struct link *link, int at, nfds_t count, struct pollfd *fds,
+static nfds_t list_link(const struct tap *tap, int at, nfds_t count, struct pollfd *fds,
                         struct watched *watched)
 {
+    const struct link *link = &tap->links[at];
+
+    if (tap->wires[link->wire].is_still) return count;
     watched[count] = (struct watched){.wire = -1, .link = at, .is_server = true};
-    fds[count++] = (struct pollfd){.fd = link->server, .events = POLLIN};
+    if (!link->is_over) fds[count++] = (struct pollfd){.fd = link->server, .events = POLLIN};
     if (link->client < 0) return count;
     watched[count] = (struct watched){.wire = -1, .link = at};
     fds[count++] = (struct pollfd){.fd = link->client, .events = POLLIN};
@@ -75,7 +78,7 @@ static nfds_t list_fds(const struct tap *tap, struct pollfd *fds, struct watched
             const struct link *link = &tap->links[i];
 
             if (link->server >= 0 && (tap->wires[link->wire].server == 0) == is_first)
-                count = list_link(link, i, count, fds, watched);
+                count = list_link(tap, i, count, fds, watched);
         }
     }
     return count;
@@ -123,7 +126,8 @@ struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
     pthread_condattr_t attributes;
 
     if (!tap) goto fail;
-    (void)snprintf(tap->dir, sizeof tap->dir, "%s", dir);
+    tap->dir = strdup(dir);
+    if (!tap->dir) goto fail;
     (void)snprintf(tap->servers[0], sizeof tap->servers[0], "%s", server);
     tap->labels = labels;
     for (size_t i = 0; i < TAP_LINKS_MAX; i++)
@@ -140,23 +144,33 @@ struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
     (void)pthread_mutex_destroy(&tap->mutex);
 
 fail:
+    free(tap ? tap->dir : NULL);
     free(tap);
     (void)start_error_say(why, "the lab has no memory, thread or file left");
     return NULL;
 }
 
-void tap_forget(struct tap *tap)
+void tap_forget(struct tap *tap, size_t kept)
 {
     (void)pthread_mutex_lock(&tap->mutex);
     for (size_t i = 0; i < tap->wire_count; i++) {
-        tap_wire_close(tap, (int)i);
-        free(tap->wires[i].renewal);
-        free(tap->wires[i].message);
+        struct wire *wire = &tap->wires[i];
+
+        if (i >= kept) tap_wire_close(tap, (int)i);
+        free(wire->renewal);
+        free(wire->message);
+        wire->renewal = wire->message = NULL;
+        wire->told = TAP_RUNS;
     }
-    tap->wire_count = 0;
+    if (tap->wire_count > kept) tap->wire_count = kept;
     tap_calls_free(&tap->calls);
     (void)pthread_mutex_unlock(&tap->mutex);
     tap_nudge(tap);
+}
+
+void tap_gather(struct tap *tap, const cpu_set_t *cores)
+{
+    (void)pthread_setaffinity_np(tap->thread, sizeof *cores, cores);
 }
 
 void tap_close(struct tap *tap)
@@ -167,10 +181,11 @@ void tap_close(struct tap *tap)
     (void)pthread_mutex_unlock(&tap->mutex);
     tap_nudge(tap);
     (void)pthread_join(tap->thread, NULL);
-    tap_forget(tap);
+    tap_forget(tap, 0);
     (void)close(tap->wake);
     (void)pthread_cond_destroy(&tap->changed);
     (void)pthread_mutex_destroy(&tap->mutex);
+    free(tap->dir);
     free(tap);
 }
 
@@ -178,12 +193,18 @@ void tap_close(struct tap *tap)
 
 static void let_link(struct tap *tap, struct link *link, enum tap_fate fate)
 {
+    if (link->is_over) link_renew(tap, link);
     link->is_held = false;
     link->passes_next = true;
     link->is_deaf = fate == TAP_LOSE_REPLY;
     link->is_stuck = fate == TAP_LOSE_REQUEST;
-    if (link->is_stuck) { /* the server does not know that the client has gone */
-        link_show_stuck(tap, link);
+    if (link->is_over) {
+        link_show_lost(tap, link,
+                       tap->wires[link->wire].server <= TAP_REDIS_3 ? "(the connection is broken)"
+                                                                    : "(the session is over)");
+        link_close(link);
+    } else if (link->is_stuck) { /* the server does not know that the client has gone */
+        link_show_lost(tap, link, "(stuck on its way)");
         (void)close(link->client);
         link->client = -1;
     } else {
@@ -203,9 +224,18 @@ static struct link *held_link(struct tap *tap, int wire)
     for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
         struct link *link = &tap->links[i];
 
-        if (link->server >= 0 && link->wire == wire && link->is_held) return link;
+        if (link->server >= 0 && tap_is_part(tap, link->wire, wire) && link->is_held) return link;
     }
     return NULL;
+}
+
+char *tap_next(struct tap *tap, int wire)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    struct link *link = held_link(tap, wire);
+    char *text = link ? link_first(tap, link) : NULL;
+    (void)pthread_mutex_unlock(&tap->mutex);
+    return text;
 }
 
 static void let(struct tap *tap, int wire, enum wire_wait wait, const char *point,
@@ -265,21 +295,35 @@ static bool wait_locked(struct tap *tap, int64_t deadline_ms)
     return true;
 }
 
+/* Of how many servers one of our own asks all that it can reach at once; else one is asked at a time. */
+static size_t count_asked(const struct tap *tap, int wire)
+{
+    size_t count = 0;
+
+    if (strcmp(tap->wires[wire].point, TAP_ANY) != 0 || tap->wires[wire].is_on_port) return 1;
+    for (size_t i = 0; i < tap->wire_count; i++)
+        count += (int)i != wire && tap_is_part(tap, (int)i, wire) && tap->wires[i].listener >= 0;
+    return count;
+}
+
 /* Where an actor is. It runs until what it has asked is answered, also when it does not wait for that. */
 static enum tap_state state_of(const struct tap *tap, int wire)
 {
     enum tap_state told = tap->wires[wire].told;
+    size_t held = 0;
     bool is_held = false;
 
     for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
         const struct link *link = &tap->links[i];
 
         if (link->server < 0 || !tap_is_part(tap, link->wire, wire) || link->is_stuck) continue;
+        if (tap->wires[link->wire].is_still) continue;
         if (link_is_asking(link)) return TAP_RUNS;
-        /* It has hung up, and what it sent at last is still to be read. */
-        if (told == TAP_HAS_ENDED && link->client >= 0) return TAP_RUNS;
-        is_held |= link->is_held;
+        if (told == TAP_HAS_ENDED && link->client >= 0 && link_is_behind(link)) return TAP_RUNS;
+        held += link->is_held;
+        is_held |= link->is_held && tap->wires[link->wire].server == 0;
     }
+    is_held |= held > 0 && held >= count_asked(tap, wire);
     if (told != TAP_RUNS) return told;
     if (tap->wires[wire].wait == WIRE_WAITS) return TAP_WAITS;
     return is_held ? TAP_IS_STOPPED : TAP_RUNS;
@@ -337,7 +381,8 @@ bool tap_wait_message(struct tap *tap, int wire, int64_t limit_ms)
     } while (!is_there && wait_locked(tap, deadline_ms));
     if (is_there)
         (void)tap_add_call(tap, (struct tap_call){.command = tap->wires[wire].message,
-                                                  .reply = strdup("(heard)")});
+                                                  .reply = strdup("(heard)"),
+                                                  .server = tap->wires[wire].messenger});
     tap->wires[wire].message = NULL;
     (void)pthread_mutex_unlock(&tap->mutex);
     return is_there;
@@ -359,7 +404,7 @@ bool tap_deliver(struct tap *tap, int wire, int64_t limit_ms)
         link->is_deaf = true; /* look_down() closes it after the last reply */
         link_look_up(tap, link);
         do {
-            is_answered = link->server < 0;
+            is_answered = link->server < 0 || !link->is_deaf; /* or a newcomer has its place */
         } while (!is_answered && wait_locked(tap, deadline_ms));
     }
     (void)pthread_mutex_unlock(&tap->mutex);

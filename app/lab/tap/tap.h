@@ -15,6 +15,7 @@
 #ifndef SECKILL_LAB_TAP_H
 #define SECKILL_LAB_TAP_H
 
+#include <sched.h>
 #include <stdint.h>
 
 #include "base/start_error.h"
@@ -22,7 +23,22 @@
 
 struct tap; /* opaque */
 
-enum { TAP_WIRES_MAX = 20, TAP_SERVERS_MAX = 4, TAP_POINT_SIZE = 64 };
+/* X(value, name, protocol): all servers that there may be; the first is the shop's. */
+#define TAP_SERVER_LIST(X)                                                                         \
+    X(TAP_SHOP, "shop", protocol_redis)                                                            \
+    X(TAP_REDIS_1, "redis-1", protocol_redis)                                                      \
+    X(TAP_REDIS_2, "redis-2", protocol_redis)                                                      \
+    X(TAP_REDIS_3, "redis-3", protocol_redis)                                                      \
+    X(TAP_POSTGRES, "postgres", protocol_postgres)                                                 \
+    X(TAP_ZOOKEEPER, "zookeeper", protocol_zookeeper)
+
+#define TAP_SERVER_VALUE(value, name, protocol) value,
+enum tap_server_number { TAP_SERVER_LIST(TAP_SERVER_VALUE) TAP_SERVERS_MAX };
+#undef TAP_SERVER_VALUE
+
+const char *tap_server_name(unsigned server);
+
+enum { TAP_WIRES_MAX = 20, TAP_POINT_SIZE = 64 };
 
 /* As a point: any command. */
 #define TAP_ANY "*"
@@ -31,7 +47,7 @@ enum { TAP_WIRES_MAX = 20, TAP_SERVERS_MAX = 4, TAP_POINT_SIZE = 64 };
 struct tap_call {
     char *command;
     char *reply;     /* NULL: none came */
-    unsigned server; /* 0: the first; 1: "redis-1", and so on */
+    unsigned server; /* of TAP_SERVER_LIST */
 };
 
 struct tap_calls {
@@ -58,19 +74,27 @@ enum tap_fate {
  */
 struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
                      struct start_error *why);
+/* On which cores that thread runs. */
+void tap_gather(struct tap *tap, const cpu_set_t *cores);
 /* NULL is fine. All actors must have ended. */
 void tap_close(struct tap *tap);
 
 /*
  * A wire for an actor: it connects to tap_url(). Its name is borrowed. -1 with *why filled.
- * A wire is there until the tap is closed or tap_forget() forgets all.
+ * A wire is there until the tap is closed or tap_forget() forgets it: all but the first so many, whose
+ * connections go on.
  */
 int tap_add_wire(struct tap *tap, const char *name, struct start_error *why);
+/* Likewise for a client of whatever kind: at a port of 127.0.0.1. */
+int tap_add_port(struct tap *tap, const char *name, struct start_error *why);
 const char *tap_url(const struct tap *tap, int wire);
-void tap_forget(struct tap *tap);
+void tap_forget(struct tap *tap, size_t kept);
 
 /* Another server, from 1: where it listens from now on; NULL: it is down, its connections break. */
 void tap_set_server(struct tap *tap, unsigned server, const char *socket);
+
+/* Whoever has reached the one server reaches the other now. */
+void tap_move(struct tap *tap, unsigned from, unsigned to);
 
 /* One more wire of the actor with that wire, to another server. Otherwise as tap_add_wire(). */
 int tap_add_branch(struct tap *tap, int wire, unsigned server, struct start_error *why);
@@ -88,6 +112,9 @@ void tap_mend(struct tap *tap, int relay);
  * "redis-1> SET".
  */
 void tap_let(struct tap *tap, int wire, const char *point, enum tap_fate fate);
+
+/* What an actor is stopped at, its first command; owned; NULL: nothing. */
+char *tap_next(struct tap *tap, int wire);
 
 /*
  * Let an actor go on until it waits for a message: it is subscribed, and what it asked after that is
@@ -129,6 +156,9 @@ bool tap_deliver(struct tap *tap, int wire, int64_t limit_ms);
 
 /* Subscriptions end, of all wires: who waits for a message looks at once whether it can go on. */
 void tap_disturb(struct tap *tap);
+
+/* Its branches stand still: nothing passes there any more, and nobody is told. */
+void tap_still(struct tap *tap, int wire);
 
 /* The actor is dead, or cut off from a server: its connections break, what was not passed on is gone,
    and new ones are refused. A branch is cut alone, the first wire with all its branches. */

@@ -38,11 +38,16 @@ int tap_add_call(struct tap *tap, struct tap_call call)
 
 /* ---- one order ------------------------------------------------------------------------------------- */
 
-static bool is_idle_undo(const struct tap_call *call)
+bool tap_calls_is_undo(const char *command)
 {
     static const char undo[] = "EVAL redlock_undo.lua ";
 
-    return call->command && strncmp(call->command, undo, sizeof undo - 1) == 0 && call->reply &&
+    return strncmp(command, undo, sizeof undo - 1) == 0;
+}
+
+static bool is_idle_undo(const struct tap_call *call)
+{
+    return call->command && tap_calls_is_undo(call->command) && call->reply &&
            strcmp(call->reply, "0") == 0;
 }
 

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include "protocol.h"
 #include "tap.h"
 
 enum {
@@ -23,12 +24,11 @@ struct buffer {
     size_t len;
 };
 
-/* A command that was sent: where its reply goes. */
+/* A request that was sent: where its reply goes. */
 struct pending {
-    int call; /* index of calls; CALL_NOT_SHOWN */
-    char verb[16];
-    char *script; /* owned: text of SCRIPT LOAD, digest of EVALSHA; else NULL */
-    bool is_renewal;
+    int call;      /* index of calls; CALL_NOT_SHOWN */
+    char *request; /* owned; NULL: there was no memory */
+    size_t request_len;
 };
 
 struct link {
@@ -38,6 +38,7 @@ struct link {
     struct buffer up, down;
     bool is_held;     /* `up` waits for tap_let() */
     bool is_stuck;    /* `up` waits for tap_deliver() */
+    bool is_over;     /* the server has hung up, and the actor shall not know before it goes on */
     bool is_deaf;     /* replies are not passed on; closed after the last */
     bool is_silent;   /* subscriptions: passed on, not shown; relays: passed on unread */
     bool is_watchdog; /* passed on, not shown; its renewals are counted */
@@ -54,22 +55,27 @@ struct wire {
     int lead;         /* the first wire of its actor; itself */
     unsigned server;
     bool is_relay;
+    bool is_on_port; /* at a port of 127.0.0.1, for clients of whatever kind */
     bool is_cut;
-    int listener; /* -1: nobody answers */
-    char url[PATH_MAX];
+    bool is_still;
+    bool is_kept;        /* its connections may outlast its actor's end */
+    int listener;        /* -1: nobody answers */
+    char path[PATH_MAX]; /* of the socket */
+    char url[PATH_MAX + 64];
     char point[TAP_POINT_SIZE]; /* of the first wire: of all; "": none */
     enum tap_state told;        /* by tap_tell(), of the first wire */
     unsigned renewals;          /* of its watchdog, that were granted */
     char *renewal;              /* owned: the last one's command */
     enum wire_wait wait;
-    bool has_asked;    /* tap_has_asked() */
-    unsigned channels; /* subscribed to */
-    char *message;     /* owned: the last that came to it, as a call; NULL: none */
-    char unknown[41];  /* digest of the last EVALSHA that the server did not know; "": none */
+    bool has_asked;     /* tap_has_asked() */
+    unsigned channels;  /* subscribed to */
+    char *message;      /* owned: the last that came to it, as a call; NULL: none */
+    unsigned messenger; /* the server that it came from */
+    char memo[PROTOCOL_MEMO_SIZE];
 };
 
 struct tap {
-    char dir[PATH_MAX];
+    char *dir;             /* owned */
     struct labels *labels; /* borrowed */
     pthread_t thread;
     int wake; /* eventfd */
@@ -97,15 +103,21 @@ void tap_wire_close(struct tap *tap, int wire);
 /* Somebody knocks at the wire there. */
 void link_accept(struct tap *tap, int at);
 void link_close(struct link *link);
+/* To a server that has started again, if its client is owed nothing by the old one. */
+void link_renew(struct tap *tap, struct link *link);
 /* Whether an answer to what is shown is still to come. */
 bool link_is_asking(const struct link *link);
+/* Whether what its client has sent, or that it has hung up, is still to be read. */
+bool link_is_behind(const struct link *link);
 /* There is something to read from its client, or from its server. */
 void link_serve(struct tap *tap, struct link *link, bool is_server);
 /* Pass its client's bytes on, unless the actor is to stop before them. */
 void link_look_up(struct tap *tap, struct link *link);
-/* Its client's bytes will not arrive, not now: show them. */
-void link_show_stuck(struct tap *tap, const struct link *link);
-/* A socket of this path: to listen at, or connected. -1: errno tells. */
+/* The first request of those bytes, as it is shown; owned, or NULL. */
+char *link_first(struct tap *tap, const struct link *link);
+/* Its client's bytes will not arrive, not now: show them, and why. */
+void link_show_lost(struct tap *tap, const struct link *link, const char *why);
+/* A socket of this path, or of this port "127.0.0.1:PORT": to listen at, or connected. -1: errno tells. */
 int link_socket(const char *path, bool is_listener);
 /* A socket that listens at a free port of 127.0.0.1. */
 int link_port(int *out_port);
@@ -114,6 +126,8 @@ int link_port(int *out_port);
 
 /* Show a call; takes command and reply. Its index. */
 int tap_add_call(struct tap *tap, struct tap_call call);
+/* Whether a redlock takes back what it asked for in vain: that belongs to the try, nobody stops there. */
+bool tap_calls_is_undo(const char *command);
 /* As tap_take_calls() says. */
 void tap_calls_order(struct tap_calls *calls);
 

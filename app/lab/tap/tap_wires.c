@@ -29,38 +29,81 @@ static void break_links(struct tap *tap, int wire)
     }
 }
 
-void tap_wire_close(struct tap *tap, int wire)
+static void stop_listening(struct tap *tap, int wire)
 {
     if (tap->wires[wire].listener >= 0) (void)close(tap->wires[wire].listener);
     tap->wires[wire].listener = -1;
+}
+
+void tap_wire_close(struct tap *tap, int wire)
+{
+    stop_listening(tap, wire);
     break_links(tap, wire);
+}
+
+/* Its server is another one, or none. Who is stopped before a request has not sent it, and learns of that later. */
+static void lose_server(struct tap *tap, int wire)
+{
+    stop_listening(tap, wire);
+    for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
+        struct link *link = &tap->links[i];
+
+        if (link->server < 0 || link->wire != wire) continue;
+        if (link->is_held) link->is_over = true;
+        if (!link->is_held) link_close(link);
+    }
 }
 
 /* ---- new wires ------------------------------------------------------------------------------------- */
 
-/* Listen where its URL says. */
+/* Listen at its path. */
 static bool wire_open(struct wire *wire)
 {
-    wire->listener = link_socket(wire->url + sizeof "unix://" - 1, true);
+    int port = 0;
+
+    if (wire->is_on_port) {
+        wire->listener = link_port(&port);
+        (void)snprintf(wire->url, sizeof wire->url, "redis://127.0.0.1:%d/0", port);
+        return wire->listener >= 0;
+    }
+    if (wire->server == TAP_ZOOKEEPER) { /* its clients know no other sockets */
+        wire->listener = link_port(&port);
+        (void)snprintf(wire->url, sizeof wire->url, "zookeeper://127.0.0.1:%d?session_ms=3000",
+                       port);
+        return wire->listener >= 0;
+    }
+    wire->listener = link_socket(wire->path, true);
     return wire->listener >= 0;
 }
 
+/* Its path and its URL; libpq has its own idea of what a socket in a folder is called. */
+static bool name_socket(struct wire *wire, const char *dir, size_t number)
+{
+    int used =
+        snprintf(wire->path, sizeof wire->path, "%s/%s-%u.sock", dir, wire->name, wire->server);
+
+    (void)stpcpy(stpcpy(wire->url, "unix://"), wire->path);
+    if (wire->server == TAP_POSTGRES) {
+        used = snprintf(wire->path, sizeof wire->path, "%s/.s.PGSQL.%zu", dir, number);
+        (void)snprintf(wire->url, sizeof wire->url,
+                       "postgres://postgres@/postgres?host=%s&port=%zu", dir, number);
+    }
+    return used < (int)sizeof wire->path;
+}
+
 /* lead: the actor's first wire; -1: this is it. */
-static int add_wire(struct tap *tap, const char *name, int lead, unsigned server)
+static int add_wire(struct tap *tap, const char *name, int lead, unsigned server, bool is_on_port)
 {
     struct wire *wire = &tap->wires[tap->wire_count];
-    char path[PATH_MAX - sizeof "unix://"];
-
     errno = EMFILE;
     if (tap->wire_count == TAP_WIRES_MAX) return -1;
     *wire = (struct wire){.name = name,
                           .lead = lead < 0 ? (int)tap->wire_count : lead,
                           .server = server,
+                          .is_on_port = is_on_port,
                           .listener = -1};
     errno = ENAMETOOLONG;
-    if (snprintf(path, sizeof path, "%s/%s-%u.sock", tap->dir, name, server) >= (int)sizeof path)
-        return -1;
-    (void)stpcpy(stpcpy(wire->url, "unix://"), path);
+    if (!name_socket(wire, tap->dir, tap->wire_count + 1)) return -1;
     if (tap->servers[server][0] && !wire_open(wire)) return -1;
     return (int)tap->wire_count++;
 }
@@ -79,14 +122,21 @@ static int say_added(struct tap *tap, int wire, const char *name, struct start_e
 int tap_add_wire(struct tap *tap, const char *name, struct start_error *why)
 {
     (void)pthread_mutex_lock(&tap->mutex);
-    return say_added(tap, add_wire(tap, name, -1, 0), name, why);
+    return say_added(tap, add_wire(tap, name, -1, 0, false), name, why);
+}
+
+int tap_add_port(struct tap *tap, const char *name, struct start_error *why)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    return say_added(tap, add_wire(tap, name, -1, 0, true), name, why);
 }
 
 int tap_add_branch(struct tap *tap, int wire, unsigned server, struct start_error *why)
 {
     (void)pthread_mutex_lock(&tap->mutex);
     const char *name = tap->wires[wire].name;
-    return say_added(tap, add_wire(tap, name, wire, server), name, why);
+    bool is_on_port = tap->wires[wire].is_on_port;
+    return say_added(tap, add_wire(tap, name, wire, server, is_on_port), name, why);
 }
 
 int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct start_error *why)
@@ -126,10 +176,34 @@ void tap_set_server(struct tap *tap, unsigned server, const char *socket)
         if (wire->is_relay) {
             break_links(tap, (int)i);
         } else {
-            tap_wire_close(tap, (int)i);
+            lose_server(tap, (int)i);
             if (socket && !wire->is_cut) (void)wire_open(wire); /* else it stays down */
         }
     }
+    (void)pthread_mutex_unlock(&tap->mutex);
+    tap_nudge(tap);
+}
+
+void tap_move(struct tap *tap, unsigned from, unsigned to)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    for (size_t i = 0; i < tap->wire_count; i++) {
+        struct wire *wire = &tap->wires[i];
+
+        if (wire->server != from || wire->is_relay) continue;
+        lose_server(tap, (int)i);
+        wire->server = to;
+        if (!wire->is_cut) (void)wire_open(wire);
+    }
+    (void)pthread_mutex_unlock(&tap->mutex);
+    tap_nudge(tap);
+}
+
+void tap_still(struct tap *tap, int wire)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    for (size_t i = 0; i < tap->wire_count; i++)
+        tap->wires[i].is_still |= (int)i != wire && tap_is_part(tap, (int)i, wire);
     (void)pthread_mutex_unlock(&tap->mutex);
     tap_nudge(tap);
 }

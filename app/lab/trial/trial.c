@@ -24,7 +24,7 @@ static bool step(const struct trial_play *play, struct stage *stage, int actor)
         return false;
     }
     play->marks->steps[actor]++;
-    return stage_step(stage, actor, LAB_TEXT("goes on", "继续"));
+    return stage_step(stage, &(struct stage_move){.actor = actor, .did = {"goes on", "继续"}});
 }
 
 /* Until it is stopped before its n-th exchange; false: it has ended. */

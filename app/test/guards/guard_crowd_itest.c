@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_postgres.h"
 #include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -164,6 +164,8 @@ static unsigned lies(const struct books *books, unsigned per_shop)
             case OUTCOME_SOLD_OUT:
                 count += order_id[0] != '\0' || books->stock > 0;
                 break;
+            case OUTCOME_WAS_CANCELLED:
+            case OUTCOME_HAS_EXPIRED:
             case OUTCOME_NOT_STARTED:
             case OUTCOME_ENDED:
             case OUTCOME_PAUSED:
@@ -211,6 +213,11 @@ TEST(sound_guards_sell_every_unit_once, struct sale_world *world)
         {"mutex-watchdog", 64, 150},
         {"mutex-watchdog", 1, 60},
         {"reentrant", 64, 150},
+        {"postgres", 64, 150},
+        {"database", 64, 150},
+        {"database", 1, 150},
+        {"skip-locked", 64, 150},
+        {"skip-locked", 1, 150},
         {"fair", 64, 150},
         {"spin", 64, 150},
         {"watch", 64, 150},
@@ -262,8 +269,9 @@ static bool has_sold_some(void *arg)
 /* kill -9 in the middle: the file brings back whatever was answered, and everybody gets to know. */
 TEST(a_server_killed_at_full_load_loses_no_order_it_told_of, struct sale_world *world)
 {
-    static const char *const guards[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
-                                         "spin",  "fenced",         "script",    "watch"};
+    static const char *const guards[] = {"mutex",    "mutex-watchdog", "reentrant",  "fair",
+                                         "spin",     "fenced",         "script",     "watch",
+                                         "postgres", "database",       "skip-locked"};
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(guards); i++) {
@@ -286,4 +294,4 @@ TEST(a_server_killed_at_full_load_loses_no_order_it_told_of, struct sale_world *
     }
 }
 
-GROUP(sale_world_open, sale_world_close);
+GROUP(sale_postgres_open, sale_postgres_close);

@@ -6,11 +6,20 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-static const char *const sound[] = {"mutex",   "mutex-watchdog", "reentrant", "fair", "spin",
-                                    "redlock", "fenced",         "script",    "watch"};
-static const char *const flawed[] = {"none",    "thread",          "file",
-                                     "setnx",   "setnx-expire",    "set-del",
-                                     "get-del", "mutex-unchecked", "watchdog-unchecked"};
+static const char *const sound[] = {
+    "mutex",    "mutex-watchdog", "reentrant", "fair",        "spin",   "redlock", "fenced",
+    "postgres", "zookeeper",      "database",  "skip-locked", "script", "watch"};
+static const char *const flawed[] = {"none",
+                                     "thread",
+                                     "file",
+                                     "setnx",
+                                     "setnx-expire",
+                                     "set-del",
+                                     "get-del",
+                                     "mutex-unchecked",
+                                     "watchdog-unchecked",
+                                     "select-then-update",
+                                     "unlock-before-commit"};
 
 TEST(every_guard_is_found_by_its_name)
 {

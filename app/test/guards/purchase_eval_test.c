@@ -193,9 +193,9 @@ TEST(a_batch_is_laid_out_as_the_script_reads_it)
     static const char *const args[] = {
         "here", "here.1", "9007199254740993", "3", "ann", "101", "k1", "bob", "102", "", "cid",
         "103",  "k3"};
-    static const char *const keys[] = {"seckill:{s}:sale", "seckill:{s}:stock",
+    static const char *const keys[] = {"seckill:{s}:sale",   "seckill:{s}:stock",
                                        "seckill:{s}:orders", "seckill:{s}:ledger",
-                                       "seckill:{s}:void"};
+                                       "seckill:{s}:void",   "seckill:{s}:due"};
     struct guard_ctx ctx = {
         .sale_id = "s", .instance = "here", .process = "here.1", .attempt = 9007199254740993};
     struct purchase_eval eval;
@@ -220,7 +220,9 @@ TEST(a_batch_is_laid_out_as_the_script_reads_it)
 /* Behind all that the script reads itself, where fence_check.lua looks for it. */
 TEST(a_fencing_token_comes_last_with_its_key_and_its_script)
 {
-    struct guard_ctx ctx = {.sale_id = "s",
+    static const struct guard guard = {.name = "g"};
+    struct guard_ctx ctx = {.guard = &guard,
+                            .sale_id = "s",
                             .instance = "here",
                             .process = "here.1",
                             .fenced = (lk_script *)&server, /* any address, to know it again */
@@ -262,8 +264,14 @@ static const struct answer_case answers[] = {
     {"P", OUTCOME_PAUSED, "101", -7},
     {"", OUTCOME_COUNT, NULL, 0},
     {"c", OUTCOME_COUNT, NULL, 0},
-    {"X", OUTCOME_COUNT, NULL, 0},
-    {"C1", OUTCOME_COUNT, NULL, 0},
+    {"Z", OUTCOME_COUNT, NULL, 0},
+    {"C123456789012345", OUTCOME_CREATED, "101", -7},
+    {"C1234567890123456", OUTCOME_COUNT, NULL, 0},
+    {"C1.", OUTCOME_COUNT, NULL, 0},
+    {"X77", OUTCOME_WAS_CANCELLED, "77", -7},
+    {"Y78", OUTCOME_HAS_EXPIRED, "78", -7},
+    {"S250", OUTCOME_SOLD_OUT, "101", 250},
+    {"S0", OUTCOME_SOLD_OUT, "101", 1},
     {"SS", OUTCOME_COUNT, NULL, 0},
     {" C", OUTCOME_COUNT, NULL, 0},
     {"A92233720368547758070", OUTCOME_COUNT, NULL, 0}, /* longer than an id */
@@ -351,8 +359,10 @@ TEST(short_answers_of_any_bytes_never_invent_an_outcome)
         struct lk_reply reply = list(parts, 4);
         bool is_done = read_reply(1, &reply).status == GUARD_DONE;
         bool is_letter = bytes[0] != '\0' && strchr("CSNEP", bytes[0]) && len == 1;
+        bool is_moment = (bytes[0] == 'C' || bytes[0] == 'S') &&
+                         strspn(strncpy((char[4]){0}, bytes + 1, len - 1), "09") == len - 1;
         bool is_order = bytes[0] == 'R' || bytes[0] == 'A';
-        assert_int_equal(is_done, is_letter || is_order);
+        assert_int_equal(is_done, is_letter || is_order || is_moment);
         if (is_done) assert_true(batch.purchases[0].outcome < OUTCOME_NO_SALE);
     }
 }
@@ -414,6 +424,8 @@ static const struct {
 } settled[] = {
     {"101:held:k1", 0, OUTCOME_CREATED, "101"},
     {"101:paid:k1", 0, OUTCOME_CREATED, "101"},
+    {"101:cancelled:k1", 0, OUTCOME_WAS_CANCELLED, "101"},
+    {"101:expired:k1", 0, OUTCOME_HAS_EXPIRED, "101"},
     {"55:held:k1", 0, OUTCOME_REPLAYED, "55"},
     {"55:held:k2", 0, OUTCOME_ALREADY_ORDERED, "55"},
     {"55:held:", 0, OUTCOME_ALREADY_ORDERED, "55"},

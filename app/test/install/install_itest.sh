@@ -30,6 +30,7 @@ expected_files() {
 bin/lockctl
 bin/seckill-audit
 bin/seckill-loadtest
+bin/seckill-payd
 bin/seckill-proxy
 bin/seckill-report
 bin/seckillctl
@@ -186,6 +187,7 @@ check_programs() {
         --stock 10 --out "$work/out"
     check "seckill-audit is there" "$prefix/bin/seckill-audit" --version
     check "seckill-proxy is there" "$prefix/bin/seckill-proxy" --version
+    check "seckill-payd is there" "$prefix/bin/seckill-payd" --version
     check "seckill-report is there" "$prefix/bin/seckill-report" --version
     check "seckillctl is there" "$prefix/bin/seckillctl" --help
     check "lockctl holds a lock while a command runs" env LOCKCTL_REDIS="unix://$work/redis.sock" \

@@ -1,5 +1,6 @@
 #!/bin/bash
 # What the READMEs of the houses name is there: every room, every file, every function; and no room is left out.
+# The first page says the same in both languages.
 cd "$(dirname "$0")/../../.." || exit 1
 . .ci/tap.sh
 
@@ -30,6 +31,15 @@ none_is_left_out() { # HOUSE
 
 is_short() { [ "$(wc -l <"$1/README.md")" -le 80 ]; }
 
+# What must not differ between languages, a line each: what is printed or typed, where links lead, figures.
+facts_of() { # FILE
+    sed -n '/^```/,/^```/{s/ *#.*//;p}' "$1"
+    sed '/^```/,/^```/d' "$1" | grep -oE '`[^`]+`|\]\([^)]+\)' | grep -vE 'README(\.zh)?\.md\)$'
+    sed '/^```/,/^```/d; s/`[^`]*`//g; s/]([^)]*)//g' "$1" | grep -oE '[0-9]+([.,][0-9]+)*'
+}
+says_the_same() { diff <(facts_of README.md | sort -u) <(facts_of README.zh.md | sort -u); }
+
+check "README.zh.md: commands, figures and links are README.md's" says_the_same
 for house in app lockkit loadtest web docker; do
     check "$house/README.md: what it names is there" all_is_there "$house"
     check "$house/README.md: no room is left out" none_is_left_out "$house"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What runs the tests: of one that hangs the log has every thread's stack, its children's too, and nothing of
-# it is left; else it is not in the way.
+# it is left; else it is not in the way, of others neither.
 . .ci/tap.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -35,4 +35,12 @@ check "the stack of its main thread is told" has_stack signal_came serve main
 check "...and that of another" has_stack runner_main
 check "...and that of its Redis" has_stack epoll_wait bioProcessBackgroundJobs
 check "nothing of it is left" is_gone
+
+# The first one speaks, and ends when the third was there, which waits for the second's place.
+printf '#!/bin/sh\necho amid it >&2\nfor _ in $(seq 100); do [ -e "%s/third" ] && break; sleep 0.05; done\n' "$work" >"$work/a"
+printf '[ -e "%s/third" ] && echo ok 1\necho 1..1\n' "$work" >>"$work/a"
+printf '#!/bin/sh\necho ok 1\necho 1..1\n' >"$work/b"
+printf '#!/bin/sh\ntouch "%s/third"\necho ok 1\necho 1..1\n' "$work" >"$work/c"
+chmod +x "$work/a" "$work/b" "$work/c"
+check "what one says amid it keeps no other from beginning" prove -j2 -e '.ci/run-test 60' "$work/a" "$work/b" "$work/c"
 checks_end

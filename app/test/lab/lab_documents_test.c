@@ -1,6 +1,9 @@
 /*
  * What the lab's routes say: nothing is left out, each language is its own, queries are strict.
  */
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <jansson.h>
 
 #include "guards/guards.h"
@@ -61,6 +64,7 @@ TEST(every_scenario_is_listed_in_its_order)
         assert_string_equal(member(one, "lesson"), scenario->lesson.en);
         if (scenario->leads_to) assert_string_equal(member(one, "leadsTo"), scenario->leads_to);
         assert_non_null(json_object_get(one, "leadsTo"));
+        assert_non_null(json_object_get(one, "lacks"));
     }
     assert_int_equal(json_array_size(list), count);
     json_decref(root);
@@ -109,12 +113,43 @@ TEST(every_guard_is_listed_with_its_flaw)
         assert_string_equal(member(one, "name"), guard->name);
         assert_string_equal(member(one, "idea"), guard->idea);
         assert_int_equal(json_is_null(json_object_get(one, "flaw")), guard->flaw == NULL);
-        assert_int_equal(json_is_true(json_object_get(one, "needsRedlock")), guard->needs_redlock);
+        assert_int_equal(json_is_true(json_object_get(one, "needsRedlock")),
+                         guard->needs == NEED_REDLOCK);
+        assert_int_equal(json_is_null(json_object_get(one, "needs")), !guard->needs);
     }
     assert_int_equal(json_array_size(list), count);
+    for (list = json_object_get(root, "labOnly"), count = 0; json_array_get(list, count); count++)
+        assert_non_null(scenarios_guard(member(json_array_get(list, count), "name")));
+    assert_string_equal(member(named(list, "setex"), "expected"), "oversells");
+    list = json_object_get(root, "guards");
     assert_string_equal(member(named(list, "mutex"), "expected"), "sound");
     assert_string_equal(member(named(list, "none"), "expected"), "oversells");
     json_decref(root);
+}
+
+TEST(only_a_file_of_lockcompare_is_shown)
+{
+    static const struct {
+        const char *text;
+        bool is_shown;
+    } files[] = {{"{\"mode\": \"ways\", \"rows\": []}", true},
+                 {"{\"mode\": \"verify\"}", false},
+                 {"no JSON", false}};
+    char path[] = "/tmp/lab-ways-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_null(lab_documents_ways(NULL));
+    assert_null(lab_documents_ways("/nowhere/ways.json"));
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(pwrite(fd, files[i].text, strlen(files[i].text), 0),
+                         strlen(files[i].text));
+        char *text = lab_documents_ways(path);
+        assert_int_equal(text != NULL, files[i].is_shown);
+        free(text);
+    }
+    (void)close(fd);
+    (void)unlink(path);
 }
 
 TEST(a_sale_tells_both_its_guards)

@@ -14,6 +14,7 @@
 #include "lab/plays/scenarios.h"
 #include "lab/served/guard_sources.h"
 #include "test/support/app_lab.h"
+#include "test/support/app_stream.h"
 #include "test/support/testing.h"
 
 #define LAB         "/api/v1/lab"
@@ -149,6 +150,113 @@ TEST(a_run_is_what_the_command_tells, struct app_lab *self)
     free(out);
 }
 
+/* The next choice, and the one before: nothing is kept between two plays. */
+TEST(a_play_by_a_schedule_is_what_the_command_tells, struct app_lab *self)
+{
+    static const char *const schedules[] = {"", "A", "AAtBBAB", "AAt", "A"};
+    char *out = malloc(OUT_SIZE);
+    char body[96];
+
+    assert_non_null(out);
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        const char *const args[] = {"lab",        "play", "mutex-unchecked", "--json", "--schedule",
+                                    schedules[i], NULL};
+
+        (void)snprintf(body, sizeof body, "{\"guard\":\"mutex-unchecked\",\"schedule\":\"%s\"}",
+                       schedules[i]);
+        if (app_lab_ask(self, "POST", LAB "/plays", body) != 200) fail_msg("%s", self->reply.body);
+        assert_int_equal(app_run("seckillctl", args, out, OUT_SIZE), 0);
+        out[strcspn(out, "\n")] = '\0';
+        assert_string_equal(self->reply.body, out);
+    }
+    assert_int_equal(
+        app_lab_ask(self, "POST", LAB "/plays", "{\"guard\":\"setnx\",\"schedule\":\"At\"}"), 400);
+    assert_non_null(strstr(self->reply.body, "\"at\":1,\"choices\":[\"A\",\"B\",\"a\""));
+    free(out);
+}
+
+TEST(a_search_finds_what_the_command_finds, struct app_lab *self)
+{
+    static const struct {
+        const char *body, *found;
+    } table[] = {
+        {"{\"guard\":\"set-del\"}", "\"schedule\":\"AAAtBA\",\"length\":6,\"faults\":1,"},
+        {"{\"guard\":\"no-rollback\",\"faults\":0}", "\"promise\":\"unit-gone\""},
+        {"{\"guard\":\"mutex\"}", "\"verdict\":\"none\",\"finished\":true"},
+        {"{\"guard\":\"watchdog-unchecked\",\"kinds\":\"tp\",\"actors\":4,\"seconds\":1}",
+         "\"unfinished\""},
+    };
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        assert_int_equal(app_lab_ask(self, "POST", LAB "/explorations", table[i].body), 200);
+        if (!strstr(self->reply.body, table[i].found)) fail_msg("%s", self->reply.body);
+    }
+}
+
+/* A search that takes all its time. */
+#define LONG_SEARCH "\"guard\":\"watchdog-unchecked\",\"kinds\":\"tp\",\"actors\":4,\"seconds\":"
+
+static bool begin_search(const struct app_lab *self, const char *body, struct app_stream *out)
+{
+    char request[512];
+
+    (void)snprintf(request, sizeof request,
+                   "POST " LAB "/explorations HTTP/1.1\r\nHost: here\r\n"
+                   "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                   strlen(body), body);
+    return app_stream_ask(out, self->service.buyers, request);
+}
+
+TEST(a_search_tells_how_far_it_is, struct app_lab *self)
+{
+    static struct app_stream stream;
+    struct app_event event = {.kind = ""};
+    long long plays = 0;
+    int told = 0;
+
+    assert_true(begin_search(self, "{" LONG_SEARCH "2,\"events\":true}", &stream));
+    assert_non_null(strstr(stream.head, "Content-Type: text/event-stream\r\n"));
+    while (app_stream_next(&stream, &event, APP_LAB_RUN_MS) &&
+           strcmp(event.kind, "progress") == 0) {
+        assert_true(app_event_number(&event, "depth") >= 1);
+        assert_true(app_event_number(&event, "states") >= 1);
+        assert_true(app_event_number(&event, "plays") >= plays);
+        plays = app_event_number(&event, "plays");
+        told++;
+    }
+    assert_in_range(told, 2, 11); /* a machine may stand still */
+    assert_true(plays > 1);
+    assert_string_equal(event.kind, "found");
+    assert_non_null(strstr(event.data, "\"verdict\":\"unfinished\""));
+    assert_true(app_stream_ends(&stream, APP_LAB_RUN_MS));
+    app_stream_close(&stream);
+    assert_true(begin_search(self, "{\"guard\":\"set-del\",\"events\":true}", &stream));
+    assert_true(app_stream_find(&stream, "found", &event, APP_LAB_RUN_MS));
+    assert_non_null(strstr(event.data, "\"schedule\":\"AAAtBA\""));
+    app_stream_close(&stream);
+}
+
+static bool plays_again(void *arg)
+{
+    return app_lab_ask(arg, "POST", RUNS("self-deadlock"), "{}") == 200;
+}
+
+TEST(a_search_ends_with_who_asked, struct app_lab *self)
+{
+    enum { SOON_MS = 4000 }; /* a search of 5 s, from its begin */
+    static struct app_stream stream;
+    struct app_event event;
+    int64_t began_ms = clock_mono_ms();
+
+    assert_true(begin_search(self, "{" LONG_SEARCH "5,\"events\":true}", &stream));
+    assert_true(app_stream_find(&stream, "progress", &event, APP_LAB_RUN_MS));
+    assert_int_equal(app_lab_ask(self, "POST", LAB "/explorations", "{\"guard\":\"none\"}"), 503);
+    app_stream_close(&stream);
+    assert_true(app_eventually(plays_again, self, SOON_MS + began_ms - clock_mono_ms()));
+    assert_false(begin_search(self, "{\"guard\":\"x\",\"events\":true}", &stream));
+    assert_int_equal(stream.status, 400);
+}
+
 struct visitor {
     pthread_t thread;
     const struct app_process *service;
@@ -213,6 +321,28 @@ static const struct {
     {"GET", RUNS("thread-lock"), NULL, NULL, 405, "method-not-allowed", "Allow: POST\r\n"},
     {"POST", LAB "/scenarios", "{}", NULL, 405, "method-not-allowed", "Allow: GET, HEAD\r\n"},
     {"POST", LAB "/sales/cup/guard", "{}", NULL, 405, "method-not-allowed", "Allow: PUT\r\n"},
+    {"GET", LAB "/plays", NULL, NULL, 405, "method-not-allowed", "Allow: POST\r\n"},
+    {"POST", LAB "/plays", "{\"guard\":\"none\"}", NULL, 400, "invalid-request", "schedule"},
+    {"POST", LAB "/plays", "{\"guard\":\"x\",\"schedule\":\"\"}", NULL, 400, "invalid-request",
+     "guard"},
+    {"POST", LAB "/plays", "{\"guard\":\"none\",\"schedule\":1}", NULL, 400, "invalid-request",
+     "schedule"},
+    {"POST", LAB "/plays", "{\"guard\":\"none\",\"schedule\":\"\",\"actors\":5}", NULL, 400,
+     "invalid-request", "actors"},
+    {"POST", LAB "/plays", "{\"guard\":\"none\",\"schedule\":\"\",\"units\":0}", NULL, 400,
+     "invalid-request", "units"},
+    {"POST", LAB "/plays", "{\"guard\":\"zookeeper\",\"schedule\":\"\"}", NULL, 403, "forbidden",
+     "guard"},
+    {"GET", LAB "/explorations", NULL, NULL, 405, "method-not-allowed", "Allow: POST\r\n"},
+    {"POST", LAB "/explorations", "{\"guard\":\"x\"}", NULL, 400, "invalid-request", "guard"},
+    {"POST", LAB "/explorations", "{\"guard\":\"none\",\"seconds\":6}", NULL, 400,
+     "invalid-request", "seconds"},
+    {"POST", LAB "/explorations", "{\"guard\":\"none\",\"faults\":3}", NULL, 400, "invalid-request",
+     "faults"},
+    {"POST", LAB "/explorations", "{\"guard\":\"none\",\"kinds\":\"tx\"}", NULL, 400,
+     "invalid-request", "kinds"},
+    {"POST", LAB "/explorations", "{\"guard\":\"none\",\"events\":1}", NULL, 400, "invalid-request",
+     "events"},
     {"GET", LAB "/guards/nope/source", NULL, NULL, 404, "not-found", "name"},
     {"GET", LAB "/guards/by_hand.c/source", NULL, NULL, 404, "not-found", "name"},
     {"GET", LAB "/guards/%2e%2e/source", NULL, NULL, 404, "not-found", "name"},
@@ -272,6 +402,8 @@ TEST_WITH(without_lab_there_is_nothing, app_lab_prepare, app_lab_tear_down)
         {"GET", LAB "/guards/mutex/source", NULL},
         {"GET", "/lab", NULL},
         {"POST", RUNS("thread-lock"), "{}"},
+        {"POST", LAB "/plays", "{}"},
+        {"POST", LAB "/explorations", "{}"},
         {"PUT", LAB "/sales/cup/guard", "{\"guard\":\"none\"}"},
         {"PUT", LAB "/sales/CUP/guard", "{\"guard\":\"none\"}"},
         {"DELETE", LAB "/guards", NULL},

@@ -14,7 +14,7 @@
 #include "lab/plays/scenarios.h"
 #include "lab/show/render.h"
 #include "lab/stage/stage_inside.h"
-#include "start/redis_child.h"
+#include "start/private_server.h"
 #include "test/support/app_lab.h"
 #include "test/support/testing.h"
 
@@ -76,9 +76,11 @@ TEST(every_scenario_comes_to_its_verdict_twice_by_the_same_events)
 {
     size_t count = 0;
 
-    for (; scenarios_at(count); count++)
+    for (; scenarios_at(count); count++) {
+        if (scenarios_at(count)->beside == TAP_ZOOKEEPER) continue; /* lab_zookeeper_interop */
         assert_true(is_same_twice(*state, scenarios_at(count)));
-    assert_true(count >= 31);
+    }
+    assert_true(count >= 65);
 }
 
 TEST(names_are_unique_and_lead_to_each_other)
@@ -111,10 +113,10 @@ TEST(the_stale_write_is_refused_by_redis_itself)
     static const struct {
         const char *scenario;
         const char *reply;
-    } table[] = {{"checked-write", "ERROR NOTOWNER"},
-                 {"fencing-token", "ERROR STALE"},
-                 {"late-pipeline", "ERROR VOID"},
-                 {"one-per-buyer", "A1002"}};
+    } table[] = {{"checked-write", "ERROR NOTOWNER"},  {"fencing-token", "ERROR STALE"},
+                 {"late-pipeline", "ERROR VOID"},      {"one-per-buyer", "A1002"},
+                 {"pay-in-one-step", "[\\\"L\\\"]"},   {"late-payment-owed", "[\\\"L\\\"]"},
+                 {"single-return", "[0, <ms>, 0, 0]"}, {"no-rollback", "ERROR WRONGTYPE"}};
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char *json = play_as_json(*state, scenarios_named(table[i].scenario));
@@ -390,6 +392,6 @@ GROUP(app_lab_open, app_lab_close);
 
 int main(int argc, char **argv)
 {
-    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return 2;
+    if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return 2;
     return testing_run(argc, argv);
 }

@@ -12,7 +12,7 @@
 #include "lab/plays/scenarios.h"
 #include "lab/served/lab_runner.h"
 #include "lab/stage/stage.h"
-#include "start/redis_child.h"
+#include "start/private_server.h"
 #include "test/support/app_lab.h"
 #include "test/support/testing.h"
 
@@ -313,8 +313,9 @@ TEST(its_processes_inherit_nothing)
     (void)close(ends[1]);
     assert_int_equal(read(ends[0], &byte, 1), 0);
     (void)close(ends[0]);
-    lab_runner_free(runner);
+    lab_runner_stop(runner);
     assert_int_equal(end_of(&visitor), LAB_RUNNER_STOPPED);
+    lab_runner_free(runner);
 }
 
 /* Some who wait have a place in a queue, and insist on giving it back. */
@@ -361,6 +362,6 @@ TEST(freeing_nothing_is_fine)
 
 int main(int argc, char **argv)
 {
-    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return 2;
+    if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return 2;
     return testing_run(argc, argv);
 }

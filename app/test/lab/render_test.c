@@ -39,11 +39,12 @@ static int set_up(void **state)
     run.actors[1].name = "B";
     run.actors[1].way = "";
     run.actors[1].is_process = true;
-    run.steps[0] = (struct lab_step){.actor = 1,
-                                     .did = {"takes the lock", "加锁"},
-                                     .calls = {calls, 2},
-                                     .told = "created",
-                                     .state = {.lock = {{"A#1", LAB_FOR_EVER}}, .stock = 1}};
+    run.steps[0] =
+        (struct lab_step){.actor = 1,
+                          .did = {"takes the lock", "加锁"},
+                          .calls = {calls, 2},
+                          .told = "created",
+                          .state = {.lock = {{.owner = "A#1", .lease = LAB_FOR_EVER}}, .stock = 1}};
     run.steps[1] = (struct lab_step){.actor = LAB_TIME,
                                      .did = {"the lease ends", "租约到期"},
                                      .state = {.stock = -1, .order_count = 2},
@@ -75,7 +76,7 @@ TEST(text_tells_who_did_what_and_what_came_of_it)
     assert_has(text, "7b  a-name  A title\n");
     assert_has(text, "What it teaches.");
     assert_has(text, "A (mutex)");
-    assert_has(text, "B (lockkit, process)");
+    assert_has(text, "B (no guard, process)");
     assert_has(text, "SET :lock A#1 -> OK\n");
     assert_has(text, "GET \":stock\" -> ...\n");
     assert_has(text, "told: created\n");

@@ -16,7 +16,8 @@ static const char build_info[] = "seckill_build_info{version=\"" SECKILL_VERSION
 
 #define SALE_LOCK "seckill:{cup}:lock"
 
-static const struct metrics_stock stock[] = {{"cup", 12, 5, 7, 2}, {"tea", 5, -2, 6, 0}};
+static const struct metrics_stock stock[] = {{"cup", 12, 5, 7, 2, 0, 0, 0, 0},
+                                             {"tea", 5, -2, 6, 0, 4, 2, 0, 0}};
 
 static bool two_routes(size_t index, const char **out_method, const char **out_path)
 {

@@ -155,3 +155,43 @@ TEST(a_ledger_begins_with_its_creation)
     assert_int_equal(ledger.breaks, 1);
     assert_string_equal(ledger.first_break, "7-0");
 }
+
+TEST(units_move_between_segments_and_none_is_made)
+{
+    struct audit_ledger ledger = begun();
+    struct audit_entry entry = {
+        .id = "2-0", .event = "moved-out", .left = 3, .initial = AUDIT_NONE};
+    struct audit_reading all = {.parts = 0};
+    struct sale_audit audit = clean_books();
+
+    entry.units = 2;
+    sale_audit_walk(&ledger, &entry);
+    entry = (struct audit_entry){.id = "3-0", .event = "moved-in", .left = 7, .units = 4};
+    sale_audit_walk(&ledger, &entry);
+    assert_int_equal(ledger.breaks, 0);
+    assert_int_equal(ledger.moved, 2);
+    sale_audit_walk(&ledger, &entry); /* twice */
+    assert_int_equal(ledger.breaks, 1);
+    for (int64_t on_way = 0; on_way <= 2; on_way++) { /* lost, on its way, made out of nothing */
+        struct audit_reading parts[2] = {audit.reading, audit.reading};
+
+        parts[0].moved = parts[0].ledger.moved = -1;
+        parts[0].left = parts[0].last_left = audit.reading.left - 1;
+        all.parts = 0;
+        for (size_t i = 0; i < 2; i++)
+            sale_audit_add(&all, &parts[i]);
+        for (int is_still = 0; is_still < 2; is_still++) {
+            struct sale_audit sum = {.reading = all};
+
+            sum.reading.on_way = on_way;
+            sum.reading.is_still = is_still;
+            sale_audit_judge(&sum);
+            assert_int_equal(sum.checks[AUDIT_UNITS].verdict, on_way == 1 ? AUDIT_PASS
+                                                              : is_still  ? AUDIT_FAIL
+                                                                          : AUDIT_UNKNOWN);
+        }
+    }
+    audit.reading.lost = 1;
+    sale_audit_judge(&audit);
+    assert_int_equal(audit.verdict, AUDIT_FAIL);
+}

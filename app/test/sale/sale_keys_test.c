@@ -7,10 +7,20 @@
 TEST(keys_are_named_as_documented_and_share_a_hash_tag)
 {
     static const char *const expected[SALE_KEY_COUNT] = {
-        [KEY_SALE] = "seckill:{a-1}:sale",     [KEY_STOCK] = "seckill:{a-1}:stock",
-        [KEY_ORDERS] = "seckill:{a-1}:orders", [KEY_LEDGER] = "seckill:{a-1}:ledger",
-        [KEY_VOID] = "seckill:{a-1}:void",     [KEY_FENCE] = "seckill:{a-1}:fence",
+        [KEY_SALE] = "seckill:{a-1}:sale",
+        [KEY_STOCK] = "seckill:{a-1}:stock",
+        [KEY_ORDERS] = "seckill:{a-1}:orders",
+        [KEY_LEDGER] = "seckill:{a-1}:ledger",
+        [KEY_VOID] = "seckill:{a-1}:void",
+        [KEY_FENCE] = "seckill:{a-1}:fence",
         [KEY_LOCK] = "seckill:{a-1}:lock",
+        [KEY_DUE] = "seckill:{a-1}:due",
+        [KEY_EVENTS] = "seckill:{a-1}:events",
+        [KEY_REFUNDS] = "seckill:{a-1}:refunds",
+        [KEY_EXPIRER_FENCE] = "seckill:{a-1}:expirer-fence",
+        [KEY_WAITING] = "seckill:{a-1}:waiting",
+        [KEY_PLACES] = "seckill:{a-1}:places",
+        [KEY_SEGMENTS] = "seckill:{a-1}:segments",
     };
     struct sale_keys keys;
 

@@ -64,7 +64,7 @@ static const struct guard guards[GUARDS] = {
                 .flaw = "on purpose",
                 .expected = VERDICT_OVERSELLS,
                 .sell = sell_second},
-    [ELSEWHERE] = {.name = "elsewhere", .needs_redlock = true, .sell = sell_first}};
+    [ELSEWHERE] = {.name = "elsewhere", .needs = NEED_REDLOCK, .sell = sell_first}};
 
 static struct group_commit *start(unsigned batch)
 {

@@ -89,7 +89,7 @@ static struct guard_result gated_sell(const struct guard_ctx *ctx, struct purcha
 
 static const struct guard guards[] = {
     {.name = "gated", .expected = VERDICT_SOUND, .sell = gated_sell},
-    {.name = "many", .needs_redlock = true, .expected = VERDICT_SOUND, .sell = gated_sell},
+    {.name = "many", .needs = NEED_REDLOCK, .expected = VERDICT_SOUND, .sell = gated_sell},
     {.name = "flawed", .flaw = "on purpose", .expected = VERDICT_OVERSELLS, .sell = gated_sell},
 };
 
@@ -544,10 +544,10 @@ TEST(a_guard_nobody_knows_is_refused)
 
 TEST(a_guard_that_needs_servers_runs_only_where_there_are_some)
 {
-    struct redlock_servers servers = {.count = 3};
+    struct guard_servers servers = {.redlock.count = 3};
 
     for (size_t i = 0; i < 2; i++) {
-        START(.batch = 8, .lab = true, .redlock = i ? &servers : NULL);
+        START(.batch = 8, .lab = true, .servers = i ? &servers : NULL);
         sale_fakes.guard = "many";
         let_through(INT_MAX);
         assert_int_equal(buy_here(5), i ? outcome_for("b5") : OUTCOME_NO_GUARD);

@@ -14,6 +14,10 @@
 
 #include "guards/guards.h"
 #include "store/app_scripts.h"
+#include "store/store_admin.h"
+#include "store/store_pay.h"
+#include "store/store_segments.h"
+#include "store/store_waiting.h"
 #include "test/support/sale_shops.h"
 #include "test/support/testing.h"
 
@@ -74,6 +78,17 @@ static void keep(int fd, const char *bytes, size_t len)
     memcpy(late[late_count].bytes, bytes, len);
     late[late_count].fd = dup(fd);
     late[late_count++].len = len;
+}
+
+static void set_faults(struct fault_plan *plans, size_t count)
+{
+    faults.plans = plans;
+    faults.plan_count = count;
+    faults.exchanges = 0;
+    faults.is_cut = false;
+    faults.ear = HEARS;
+    for (size_t i = 0; i < count; i++)
+        plans[i].hits = 0;
 }
 
 static void forget_late(void)
@@ -243,13 +258,7 @@ static struct guard_result sell_batch(struct sale_world *world, struct sell *sel
                        (int)sell->attempt * 10 + (int)i);
         list[i] = purchase;
     }
-    faults.plans = plans;
-    faults.plan_count = plan_count;
-    faults.exchanges = 0;
-    faults.is_cut = false;
-    faults.ear = HEARS;
-    for (size_t i = 0; i < plan_count; i++)
-        plans[i].hits = 0;
+    set_faults(plans, plan_count);
     struct guard_result result = sell->guard->sell(&ctx, list, BATCH);
     faults.plans = NULL;
     return result;
@@ -263,7 +272,7 @@ static void begin(struct sale_world *world, struct sell *sell, const char *guard
     *sell = (struct sell){.guard = guards_find(guard),
                           .purchase = lk_script_new(app_scripts_named("purchase")),
                           .resolve = lk_script_new(app_scripts_named("resolve")),
-                          .fenced = app_scripts_join("fence_check", "purchase"),
+                          .fenced = APP_SCRIPTS_JOIN("fence_check", "purchase"),
                           .limit_ms = LIMIT_MS};
     assert_true(sell->guard && sell->purchase && sell->resolve && sell->fenced);
     assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
@@ -530,6 +539,210 @@ TEST(late_bytes_would_sell_if_nobody_had_given_the_attempt_up, struct sale_world
         } while (!has_sold && plan.hits > 0);
         assert_true(has_sold);
     }
+}
+
+/* ---- cancels ----------------------------------------------------------------------------------------- */
+
+static bool is_state(struct sale_world *world, const char *state)
+{
+    lk_reply *row = sale_ask(world->client, "HGET %s ann", world->keys.text[KEY_ORDERS]);
+    const char *text = lk_reply_bytes(row).data;
+    bool is_so = text && strncmp(strchr(text, ':') + 1, state, strlen(state)) == 0;
+
+    lk_reply_free(row);
+    return is_so;
+}
+
+/* Ann's order of a sale that is paid for later is cancelled through a fault; what she is told stays true,
+   whatever arrives afterwards. */
+static store_status cancel_through(struct sale_world *world, struct fault_plan *plan)
+{
+    struct order order = {.buyer = "ann"};
+    cancel_end end = CANCEL_NO_ORDER;
+
+    forget_late();
+    SALE_SHOPS(world, "mutex", UNITS, .batch = 8);
+    assert_true(sale_do(world->client, "HSET %s window_ms 60000 amount 5 currency CNY",
+                        world->keys.text[KEY_SALE]));
+    struct purchase bought = sale_shops_buy(world, "ann", "");
+    assert_int_equal(bought.outcome, OUTCOME_CREATED);
+    (void)snprintf(order.id, sizeof order.id, "%s", bought.order_id);
+    set_faults(plan, 1);
+    store_status status = store_cancel_order(world->shops[0].store, "s", &order, &end, NULL);
+    faults.plans = NULL;
+    bool was_held = is_state(world, "held");
+    (void)let_late_arrive();
+    if (is_state(world, "held") != was_held && status != STORE_UNKNOWN)
+        fail_msg("%s at %u: told %d, and late bytes cancelled it", fault_names[plan->kind],
+                 plan->first, (int)status);
+    if (status == STORE_OK && (end != CANCEL_DONE || was_held)) fail_msg("told OK, and it is held");
+    if (status != STORE_OK && status != STORE_UNKNOWN && !was_held)
+        fail_msg("told %d, and it is cancelled", (int)status);
+    return status;
+}
+
+TEST(a_cancel_through_any_fault_is_told_the_truth_and_is_final, struct sale_world *world)
+{
+    unsigned cancelled = 0;
+    unsigned refused = 0;
+
+    for (fault kind = 0; kind < FAULT_KINDS; kind++) {
+        struct fault_plan plan = {.kind = kind, .count = 1};
+
+        do {
+            plan.first++;
+            store_status status = cancel_through(world, &plan);
+
+            assert_int_not_equal(status, STORE_UNKNOWN); /* with Redis in reach nothing stays so */
+            cancelled += status == STORE_OK;
+            refused += status != STORE_OK;
+        } while (plan.hits > 0);
+        assert_in_range(plan.first, 2, EXCHANGES_MAX);
+    }
+    forget_late();
+    print_message("# %u cancelled, %u not\n", cancelled, refused);
+    assert_true(cancelled > FAULT_KINDS && refused > 0);
+}
+
+/* ---- places in a waiting room ------------------------------------------------------------------------- */
+
+static int64_t place_of(struct sale_world *world, const char *buyer)
+{
+    int64_t number = 0;
+
+    assert_int_equal(store_waiting_join(world->shops[1].store, "s", buyer, &number, NULL),
+                     STORE_OK);
+    return number;
+}
+
+/* Whoever asks again has the place that he was given, or was not told of; nobody else has. */
+TEST(a_place_asked_for_through_any_fault_is_one_place, struct sale_world *world)
+{
+    unsigned told = 0;
+
+    for (fault kind = 0; kind < FAULT_KINDS; kind++) {
+        struct fault_plan plan = {.kind = kind, .count = 1};
+
+        do {
+            int64_t number = 0;
+
+            plan.first++;
+            forget_late();
+            SALE_SHOPS(world, "mutex", UNITS, .batch = 8);
+            assert_true(sale_do(world->client, "HSET %s admit 1", world->keys.text[KEY_SALE]));
+            set_faults(&plan, 1);
+            store_status status =
+                store_waiting_join(world->shops[0].store, "s", "ann", &number, NULL);
+            faults.plans = NULL;
+            told += status == STORE_OK;
+            int64_t others = place_of(world, "bob");
+            (void)let_late_arrive();
+            int64_t hers = place_of(world, "ann");
+            assert_true(status != STORE_OK || hers == number);
+            assert_int_equal(place_of(world, "bob"), others);
+            assert_int_equal(hers + others, 3); /* 1 and 2 */
+            assert_int_equal(
+                sale_ask_number(world->client, "HGET %s last", world->keys.text[KEY_WAITING]), 2);
+        } while (plan.hits > 0);
+        assert_in_range(plan.first, 2, EXCHANGES_MAX);
+    }
+    forget_late();
+    assert_true(told >= FAULT_KINDS);
+}
+
+/* ---- units fetched from another segment --------------------------------------------------------------- */
+
+static struct sale_id home_of(struct store *store, const char *buyer)
+{
+    struct sale sale;
+    struct sale_id id;
+
+    assert_int_equal(store_find_segments(store, "m", &sale, NULL), STORE_OK);
+    segment_id("m", sale.segments.generation, segment_home(buyer, sale.segments.count), &id);
+    return id;
+}
+
+/* Two units in two segments; the one at Ann's home is sold to her neighbour. */
+static void put_up_segments(struct sale_world *world)
+{
+    struct sale sale = {.id = "m", .title = "t", .guard = "mutex", .initial = 2};
+    struct purchase purchase = {.buyer = "cid", .key = "", .outcome = OUTCOME_COUNT};
+
+    assert_int_equal(segment_home("ann", 2), segment_home("cid", 2));
+    assert_int_not_equal(segment_home("ann", 2), segment_home("bob", 2));
+    SALE_SHOPS(world, "mutex", UNITS, .batch = 1);
+    sale.segments.count = 2;
+    assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);
+    (void)group_commit_sell(world->shops[0].group, "m", &purchase);
+    assert_int_equal(purchase.outcome, OUTCOME_CREATED);
+}
+
+static void conserve(struct sale_world *world, int64_t orders)
+{
+    struct sale_audit audit;
+
+    assert_int_equal(store_audit_sale(world->shops[1].store, "m", &audit, NULL), STORE_OK);
+    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++)
+        if (audit.checks[i].verdict != AUDIT_PASS)
+            fail_msg("%s: %s", sale_audit_check_name((enum audit_check)i), audit.checks[i].words);
+    assert_int_equal(audit.reading.orders, orders);
+}
+
+/* Ann fetches through a fault; what she is told stays true, and the unit is sold once, to her or to Bob. */
+static outcome fetch_through(struct sale_world *world, struct fault_plan *plan)
+{
+    struct purchase ann = {.buyer = "ann", .key = "", .outcome = OUTCOME_COUNT};
+    struct purchase bob = {.buyer = "bob", .key = "", .outcome = OUTCOME_COUNT};
+    struct order order;
+
+    forget_late();
+    put_up_segments(world);
+    set_faults(plan, 1);
+    (void)group_commit_sell(world->shops[0].group, "m", &ann);
+    faults.plans = NULL;
+    bool has_it = ann.outcome == OUTCOME_CREATED;
+    if (!has_it && (ann.outcome == OUTCOME_SOLD_OUT || ann.outcome == OUTCOME_UNKNOWN))
+        fail_msg("%s at %u: told %s", fault_names[plan->kind], plan->first,
+                 sale_outcome_name(ann.outcome));
+    (void)let_late_arrive();
+    conserve(world, 1 + has_it);
+    assert_int_equal(store_find_order(world->shops[1].store, "m", "ann", &order, NULL),
+                     has_it ? STORE_OK : STORE_NOT_FOUND);
+    /* Whoever could not give its turn or a lock back is waited for by lease. */
+    (void)sale_do(world->client, "DEL seckill:{%s}:turn seckill:{%s}:lock",
+                  home_of(world->shops[1].store, "bob").text,
+                  home_of(world->shops[1].store, "bob").text);
+    (void)sale_do(world->client, "DEL seckill:{%s}:turn seckill:{%s}:lock",
+                  home_of(world->shops[1].store, "ann").text,
+                  home_of(world->shops[1].store, "ann").text);
+    (void)group_commit_sell(world->shops[1].group, "m", &bob);
+    assert_string_equal(sale_outcome_name(bob.outcome),
+                        sale_outcome_name(has_it ? OUTCOME_SOLD_OUT : OUTCOME_CREATED));
+    conserve(world, 2);
+    return ann.outcome;
+}
+
+TEST(units_fetched_through_any_fault_are_sold_once, struct sale_world *world)
+{
+    enum { FETCH_EXCHANGES_MAX = 40 };
+    unsigned sold = 0;
+    unsigned refused = 0;
+
+    for (fault kind = 0; kind < FAULT_KINDS; kind++) {
+        struct fault_plan plan = {.kind = kind, .count = 1};
+
+        do {
+            plan.first++;
+            bool is_sold = fetch_through(world, &plan) == OUTCOME_CREATED;
+
+            sold += is_sold;
+            refused += !is_sold;
+        } while (plan.hits > 0);
+        assert_in_range(plan.first, 8, FETCH_EXCHANGES_MAX);
+    }
+    forget_late();
+    print_message("# %u fetched, %u not\n", sold, refused);
+    assert_true(sold > FAULT_KINDS && refused > FAULT_KINDS);
 }
 
 GROUP(sale_world_open, sale_world_close);

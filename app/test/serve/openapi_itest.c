@@ -95,13 +95,15 @@ struct step {
 
 static void ask_as_buyer(struct fixture *self, const struct step *step)
 {
+    bool has_cookie = step->header && strncmp(step->header, "Cookie:", 7) == 0;
+
     ask(self,
         &(struct app_call){.method = step->method,
                            .base = self->service.buyers,
                            .path = step->path,
                            .user = step->user,
                            .body = step->body,
-                           .headers = {step->header}},
+                           .headers = {step->header, step->body && has_cookie ? JSON : NULL}},
         step->status, step->problem);
 }
 
@@ -134,11 +136,35 @@ static const struct step operators_steps[] = {
     {"POST", ADMIN, NULL, "{\"id\":\"over\",\"stock\":1}", 201, NULL, NULL},
     {"POST", ADMIN, NULL, "{\"id\":\"held\",\"stock\":1}", 201, NULL, NULL},
     {"POST", ADMIN, NULL, "{\"id\":\"still\",\"stock\":1}", 201, NULL, NULL},
+    {"POST", ADMIN, NULL,
+     "{\"id\":\"lamp\",\"stock\":1,\"payment\":{\"windowMs\":60000,\"amount\":5,\"currency\":"
+     "\"CNY\"}}",
+     201, NULL, NULL},
+    {"POST", ADMIN, NULL, "{\"id\":\"lamp2\",\"stock\":1,\"payment\":{\"windowMs\":1}}", 400,
+     "invalid-request", NULL},
+    {"POST", ADMIN, NULL,
+     "{\"id\":\"room\",\"stock\":1,\"startsAt\":\"2199-01-01T00:00:00Z\","
+     "\"waitingRoom\":{\"admitPerSecond\":1,\"places\":\"draw\"}}",
+     201, NULL, NULL},
+    {"POST", ADMIN, NULL, "{\"id\":\"cut\",\"stock\":9,\"segments\":4}", 201, NULL, NULL},
+    {"POST", ADMIN, NULL, "{\"id\":\"cut2\",\"stock\":9,\"segments\":33}", 400, "invalid-request",
+     NULL},
+    {"GET", ADMIN "/cut", NULL, NULL, 200, NULL, NULL},
+    {"PATCH", ADMIN "/room", NULL, "{\"waitingRoom\":{\"admitPerSecond\":2}}", 200, NULL, NULL},
+    {"PATCH", ADMIN "/cup", NULL, "{\"waitingRoom\":{\"admitPerSecond\":2}}", 409, "conflict",
+     NULL},
+    {"GET", ADMIN "/lamp/refunds", NULL, NULL, 200, NULL, NULL},
+    {"GET", ADMIN "/none/refunds", NULL, NULL, 404, "not-found", NULL},
+    {"POST", ADMIN "/lamp/refunds", NULL, "{\"payment\":\"p\",\"state\":\"sent\"}", 404,
+     "not-found", NULL},
+    {"POST", ADMIN "/lamp/refunds", NULL, "{\"payment\":\"p\",\"state\":\"lost\"}", 400,
+     "invalid-request", NULL},
     {"GET", ADMIN, NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN "/cup", NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN "/none", NULL, NULL, 404, "not-found", NULL},
     {"GET", ADMIN "/CUP", NULL, NULL, 400, "invalid-request", NULL},
     {"PATCH", ADMIN "/cup", NULL, "{\"title\":\"Cup\"}", 200, NULL, NULL},
+    {"DELETE", ADMIN "/cup", NULL, NULL, 409, "conflict", NULL},
     {"PATCH", ADMIN "/cup", NULL, "{}", 400, "invalid-request", NULL},
     {"PATCH", ADMIN "/none", NULL, "{\"title\":\"Cup\"}", 404, "not-found", NULL},
     {"PATCH", ADMIN "/cup", NULL, "{\"startsAt\":\"2199-01-01T00:00:00Z\"}", 409, "conflict", NULL},
@@ -178,6 +204,11 @@ static const struct step buyers_steps[] = {
     {"GET", SALES "/none", NULL, NULL, 404, "not-found", NULL},
     {"HEAD", SALES "/cup/events", NULL, NULL, 200, NULL, NULL},
     {"GET", SALES "/none/events", NULL, NULL, 404, "not-found", NULL},
+    {"POST", SALES "/room/waiting-room", "anna", NULL, 200, NULL, NULL},
+    {"POST", SALES "/cup/waiting-room", "anna", NULL, 404, "not-found", NULL},
+    {"GET", SALES "/room/waiting-room", "anna", NULL, 200, NULL, NULL},
+    {"GET", SALES "/cup/waiting-room", "anna", NULL, 200, NULL, NULL},
+    {"POST", SALES "/room/orders", "anna", NULL, 403, "ticket-required", NULL},
     {"GET", SALES "/cup/orders/me", "anna", NULL, 404, "not-found", NULL},
     {"GET", SALES "/cup/orders/me", NULL, NULL, 401, "unauthenticated", NULL},
     {"POST", SALES "/cup/orders", NULL, NULL, 401, "unauthenticated", NULL},
@@ -191,6 +222,17 @@ static const struct step buyers_steps[] = {
     {"POST", SALES "/over/orders", "bert", NULL, 410, "sale-ended", NULL},
     {"POST", SALES "/none/orders", "bert", NULL, 404, "not-found", NULL},
     {"GET", SALES "/cup/orders/me", "anna", NULL, 200, NULL, NULL},
+    {"DELETE", SALES "/cup/orders/me", "anna", NULL, 409, "order-paid", NULL},
+    {"DELETE", SALES "/lamp/orders/me", "anna", NULL, 404, "not-found", NULL},
+    {"POST", SALES "/lamp/orders", "anna", NULL, 201, NULL, NULL},
+    {"POST", SALES "/lamp/orders", "bert", NULL, 409, "sold-out", NULL},
+    {"GET", SALES "/lamp", NULL, NULL, 200, NULL, NULL},
+    {"GET", SALES "/lamp/orders/me", "anna", NULL, 200, NULL, NULL},
+    {"POST", SALES "/lamp/orders/me/payment", "anna", NULL, 503, "payment-unavailable", NULL},
+    {"POST", "/api/v1/payments/events", NULL, "{}", 503, "payment-unavailable", JSON},
+    {"DELETE", SALES "/lamp/orders/me", "anna", NULL, 200, NULL, NULL},
+    {"DELETE", SALES "/lamp/orders/me", "anna", NULL, 200, NULL, NULL},
+    {"POST", SALES "/lamp/orders", "anna", NULL, 409, "order-cancelled", NULL},
     {0},
 };
 
@@ -201,12 +243,30 @@ static const struct step lab_steps[] = {
     {"GET", LAB "/guards", NULL, NULL, 200, NULL, NULL},
     {"GET", LAB "/guards/mutex/source", NULL, NULL, 200, NULL, NULL},
     {"GET", LAB "/guards/none-such/source", NULL, NULL, 404, "not-found", NULL},
+    {"GET", LAB "/ways", NULL, NULL, 404, "not-found", NULL},
+    {"GET", "/lab/errata", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/ways", NULL, NULL, 200, NULL, NULL},
     {"GET", "/lab", NULL, NULL, 200, NULL, NULL},
     {"GET", "/lab", NULL, NULL, 304, NULL, "If-None-Match: *"},
     {"POST", LAB "/scenarios/self-deadlock/runs", NULL, "", 200, NULL, JSON},
     {"POST", LAB "/scenarios/paused-process/runs?lang=zh", NULL, "{}", 200, NULL, NULL},
     {"POST", LAB "/scenarios/none/runs", NULL, "{}", 404, "not-found", NULL},
     {"POST", LAB "/scenarios/self-deadlock/runs", NULL, "a", 415, "unsupported-media-type", FORM},
+    {"POST", LAB "/plays", NULL, "{\"guard\":\"none\",\"schedule\":\"ABA\"}", 200, NULL, NULL},
+    {"POST", LAB "/plays", NULL, "{\"guard\":\"none\",\"schedule\":\"At\"}", 400, "bad-schedule",
+     NULL},
+    {"POST", LAB "/plays?lang=zh", NULL,
+     "{\"guard\":\"setnx\",\"units\":2,\"actors\":1,\"schedule\":\"\"}", 200, NULL, NULL},
+    {"POST", LAB "/explorations", NULL, "{\"guard\":\"setnx\"}", 200, NULL, NULL},
+    {"POST", LAB "/explorations", NULL, "{\"guard\":\"mutex\",\"kinds\":\"ks\"}", 200, NULL, NULL},
+    {"POST", LAB "/explorations", NULL, "{\"guard\":\"setnx\",\"events\":true}", 200, NULL, NULL},
+    {"POST", LAB "/explorations", NULL, "{\"guard\":\"postgres\"}", 403, "forbidden", NULL},
+    {"POST", LAB "/explorations", NULL, "{}", 400, "invalid-request", NULL},
+    {"POST", LAB "/plays", NULL, "{\"guard\":\"none\"}", 400, "invalid-request", NULL},
+    {"POST", LAB "/plays", NULL, "{\"guard\":\"redlock\",\"schedule\":\"A!2-2B\"}", 200, NULL,
+     NULL},
+    {"POST", LAB "/plays", NULL, "{\"guard\":\"postgres\",\"schedule\":\"A\"}", 403, "forbidden",
+     NULL},
     {"PUT", LAB "/sales/still/guard", NULL, "{\"guard\":\"none\"}", 200, NULL, NULL},
     {"PUT", LAB "/sales/still/guard", NULL, "{\"guard\":\"redlock\"}", 403, "forbidden", NULL},
     {"PUT", LAB "/sales/still/guard", NULL, "{}", 400, "invalid-request", NULL},
@@ -232,6 +292,36 @@ static void ask_as_strangers(struct fixture *self)
     ask(self, &call, 401, "unauthenticated");
     call.token = "0123456789abcdef0123456789abcdef";
     ask(self, &call, 403, "forbidden");
+}
+
+/* As the learner of the only seat, and as the teacher. */
+static void ask_the_class(struct fixture *self)
+{
+    static const char seats[] = LAB "/class/seats";
+    static const char seat[] = LAB "/class/seat";
+    static const char taken[] = "/api/v1/admin/class/seats";
+    char cookie[128] = "Cookie: ";
+    const char *const args[] = {"--redis", self->redis.redis, "--class", "1", NULL};
+
+    ask_as_buyer(self, &(struct step){"GET", "/class", NULL, NULL, 404, "not-found", NULL});
+    assert_int_equal(app_stop(&self->service), 0);
+    assert_true(app_start(&self->service, self->dir, args));
+    ask_as_buyer(self, &(struct step){"GET", "/class", NULL, NULL, 200, NULL, NULL});
+    ask_as_buyer(self, &(struct step){"GET", seat, NULL, NULL, 404, "not-found", NULL});
+    ask_as_buyer(self, &(struct step){"POST", seats, NULL, "{}", 400, "invalid-request", NULL});
+    ask_as_buyer(self, &(struct step){"POST", seats, NULL, "{\"name\":\"ann\"}", 201, NULL, NULL});
+    (void)sscanf(strstr(self->reply.headers, "seat="), "%100[^;]", cookie + strlen(cookie));
+    ask_as_buyer(self,
+                 &(struct step){"POST", seats, NULL, "{\"name\":\"bob\"}", 409, "conflict", NULL});
+    ask_as_buyer(self, &(struct step){"GET", seat, NULL, NULL, 200, NULL, cookie});
+    ask_as_buyer(self, &(struct step){"POST", LAB "/class/seat/sale", NULL, "{\"guard\":\"none\"}",
+                                      201, NULL, cookie});
+    ask_as_operator(self, &(struct step){"GET", "/classroom", NULL, NULL, 200, NULL, NULL});
+    ask_as_operator(self, &(struct step){"GET", taken, NULL, NULL, 200, NULL, NULL});
+    ask_as_operator(
+        self, &(struct step){"DELETE", "/api/v1/admin/class/seats/1", NULL, NULL, 200, NULL, NULL});
+    ask_as_operator(self, &(struct step){"DELETE", "/api/v1/admin/class/seats/1", NULL, NULL, 404,
+                                         "not-found", NULL});
 }
 
 static size_t operations_of(const json_t *document)
@@ -261,6 +351,7 @@ TEST(every_answer_is_declared, struct fixture *self)
                                       "sale-paused", NULL});
     ask_as_operator(self, &(struct step){"POST", ADMIN "/still/resume", NULL, "", 200, NULL, NULL});
 
+    ask_the_class(self);
     assert_int_equal(self->answered_count, operations_of(self->document)); /* each was asked */
 }
 

@@ -5,12 +5,14 @@
 #include "serve/pages.h"
 #include "test/support/app_fixture.h"
 
-APP_SELLS(NULL, NULL);
+APP_SELLS(NULL, "--class", "1", NULL);
 
 /* The port that has this path. */
 static const char *base_of(const struct app_fixture *self, const char *path)
 {
-    return strcmp(path, "/dashboard") == 0 ? self->service.admin : self->service.buyers;
+    bool is_for_operators = strcmp(path, "/dashboard") == 0 || strcmp(path, "/classroom") == 0;
+
+    return is_for_operators ? self->service.admin : self->service.buyers;
 }
 
 static void ask(struct app_fixture *self, const char *method, const char *path,

@@ -26,7 +26,7 @@ SET_UP(struct app_fixture, self)
     assert_true(app_start_redis(&self->redis, redis_dir));
     app_fixture_start(self,
                       (const char *const[]){"--redis", self->redis.redis, "--log-format", "json",
-                                            "--log-level", "debug", NULL},
+                                            "--log-level", "debug", "--class", "1", NULL},
                       "cup");
 }
 
@@ -254,6 +254,7 @@ static const char *body_for(const struct route_text *route)
     if (strcmp(route->method, "GET") == 0) return NULL;
     if (strcmp(route->method, "PATCH") == 0) return "{\"title\":\"x\"}";
     if (strstr(route->path, "/restock")) return "{\"units\":1}";
+    if (strstr(route->path, "/class/seats")) return "{\"name\":\"ann\"}";
     return strcmp(route->path, ADMIN) == 0 ? "{\"id\":\"a\",\"stock\":1}" : "{}";
 }
 

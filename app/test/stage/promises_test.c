@@ -10,7 +10,9 @@ static struct stage stage;
 /* Actors A and B, one unit, two locks, nothing done. */
 BEFORE_EACH()
 {
-    run = (struct lab_run){.actor_count = 2, .lock_count = 2, .units = 1};
+    static const struct lab_scenario plain;
+
+    run = (struct lab_run){.scenario = &plain, .actor_count = 2, .lock_count = 2, .units = 1};
     run.actors[0].name = "A";
     run.actors[1].name = "B";
     stage = (struct stage){.run = &run};
@@ -66,6 +68,90 @@ TEST(as_many_orders_as_units_are_fine_and_one_more_is_oversold)
     assert_breaks(LAB_KEPT);
     order_for(step_by(1), "2", "y");
     assert_breaks(LAB_OVERSOLD);
+}
+
+TEST(what_is_paid_for_and_for_sale_again_is_oversold)
+{
+    static const struct lab_scenario later = {.is_paid_later = true};
+    struct lab_step *step = step_by(0);
+
+    run.scenario = &later;
+    order_for(step, "1", "x");
+    assert_breaks(LAB_KEPT);
+    step_by(1)->state.stock = 1;
+    assert_breaks(LAB_OVERSOLD);
+}
+
+TEST(an_order_that_is_over_does_not_count)
+{
+    struct lab_step *step = step_by(0);
+
+    order_for(step, "1", "x");
+    step->state.over_count = 1;
+    order_for(step_by(1), "2", "y");
+    assert_breaks(LAB_KEPT);
+}
+
+TEST(money_that_is_told_of_is_for_something)
+{
+    stage.actors[0].cast.has_money = stage.actors[1].cast.has_money = true;
+    stage.actors[0].is_joined = true;
+    step_by(0)->state.payments = 1;
+    assert_breaks(LAB_KEPT);
+    stage.actors[1].is_joined = true;
+    (void)step_by(1);
+    assert_breaks(LAB_MONEY_GONE);
+}
+
+/* A program is judged by what its task is about, alone. */
+static void play_program(const char *task)
+{
+    static struct program program;
+
+    program_init(&program, task_named(task), "");
+    stage.program = &program;
+    (void)snprintf(stage.actors[0].order_id, ORDER_ID_MAX, "1001");
+}
+
+TEST(an_order_of_whoever_has_ended_has_its_message)
+{
+    struct lab_step *step = step_by(0);
+
+    play_program("outbox");
+    order_for(step, "1001", "A");
+    assert_breaks(LAB_KEPT);
+    stage.actors[0].is_joined = stage.actors[0].is_dead = true;
+    step_by(0)->state.messages = 1;
+    assert_breaks(LAB_KEPT);
+    step_by(0)->state.messages = 0;
+    assert_breaks(LAB_UNTOLD);
+}
+
+TEST(who_prolongs_anothers_lease_believes_that_it_is_his)
+{
+    play_program("renew");
+    own_lock(step_by(0), 0, "A#1", LAB_LEASED);
+    step_by(0)->state.lock[0].is_prolonged = true;
+    assert_breaks(LAB_KEPT);
+    step_by(1)->state.lock[0].is_prolonged = true;
+    assert_breaks(LAB_TWO_HOLDERS);
+}
+
+TEST(what_is_paid_is_not_for_sale_again)
+{
+    play_program("pay");
+    order_for(step_by(0), "1001", "1001");
+    assert_breaks(LAB_KEPT);
+    step_by(1)->state.stock = 1;
+    assert_breaks(LAB_OVERSOLD);
+}
+
+TEST(what_a_task_is_not_about_is_not_judged)
+{
+    play_program("release");
+    order_for(step_by(0), "1", "x");
+    order_for(step_by(1), "2", "y");
+    assert_breaks(LAB_KEPT);
 }
 
 TEST(a_second_order_of_a_buyer_is_found)
@@ -195,6 +281,15 @@ TEST(a_refused_order_must_not_be_in_the_books)
     assert_breaks(LAB_FALSE_ANSWER);
 }
 
+TEST(an_order_that_has_expired_was_one)
+{
+    answer("order-expired", GUARD_DONE, OUTCOME_HAS_EXPIRED);
+    order_for(step_by(0), "1001", "x");
+    assert_breaks(LAB_KEPT);
+    step_by(0)->state.order_count = 0;
+    assert_breaks(LAB_FALSE_ANSWER);
+}
+
 static void come(size_t actor, unsigned step, const char *order)
 {
     stage.actors[actor].came = step;
@@ -246,6 +341,21 @@ TEST(one_lock_has_one_holder)
     promises_note_end(&stage.actors[1], "lamp"); /* in the same step */
     (void)step_by(1);
     assert_breaks(LAB_TWO_HOLDERS);
+}
+
+TEST(a_release_that_wakes_two_is_a_herd_if_that_is_promised)
+{
+    static const struct lab_scenario wakes_one = {.wakes_one = true};
+
+    run.scenario = &(const struct lab_scenario){.wakes_one = false};
+    (void)step_by(0);
+    stage.woken = 2;
+    assert_breaks(LAB_KEPT);
+    run.scenario = &wakes_one;
+    stage.woken = 1;
+    assert_breaks(LAB_KEPT);
+    stage.woken = 2;
+    assert_breaks(LAB_HERD);
 }
 
 TEST(who_gave_it_back_or_overslept_is_no_holder)

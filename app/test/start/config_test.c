@@ -64,7 +64,7 @@ TEST(without_flags_it_has_its_defaults)
     assert_string_equal(config.data, "seckill-data");
     assert_string_equal(config.guard, "mutex");
     assert_null(config.redis);
-    assert_null(config.redlock);
+    assert_null(config.servers[NEED_REDLOCK]);
     assert_null(config.redis_password);
     assert_null(config.redis_loader);
     assert_false(config.check);
@@ -74,6 +74,7 @@ TEST(without_flags_it_has_its_defaults)
     assert_int_equal(config.connections, 4096);
     assert_int_equal(config.streams, 64);
     assert_int_equal(config.batch, 256);
+    assert_int_equal(config.admit, 0);
     assert_int_equal(config.queue_ms, 500);
     assert_int_equal(config.lease_ms, 3000);
     assert_int_equal(config.deadline_ms, 2000);
@@ -120,6 +121,7 @@ TEST(bad_values_are_named)
         {"--token-key", "", "is not usable"},
         {"--guard", "nope", "is no guard; --help lists them"},
         {"--guard", "redlock", "needs the servers of --redlock"},
+        {"--guard", "postgres", "needs the servers of --postgres"},
         {"--sync-replicas", "17", "is not a number from 0 to 16"},
         {"--sync-ms", "0", "is not a number from 1 to 10000"},
         {"--address-rate", "fast", "is not a rate like 5 or 5/s:20"},
@@ -151,18 +153,26 @@ TEST(what_is_wrong_is_said)
         {{"--batch"}, "--batch: a value is missing"},
         {{"--data", "a\nb"}, "--data: \"a\\x0ab\" is not usable"},
         {{"--lab-pause", "200"}, "--lab-pause is a fault for experiments: it needs --lab"},
+        {{"--lab-ways", "a"}, "--lab-ways is for the lab: it needs --lab"},
+        {{"--lab-payments", "own-clock"}, "--lab-payments is a fault for the lab: it needs --lab"},
+        {{"--lab", "--lab-payments=x"}, "--lab-payments: \"x\" is no flaw of those in --help"},
+        {{"--lab-segments", "put-in-first"},
+         "--lab-segments is a fault for the lab: it needs --lab"},
+        {{"--lab", "--lab-segments=own-clock"},
+         "--lab-segments: \"own-clock\" is no flaw of those in --help"},
         {{"--token-key-2", "a"}, "--token-key-2 goes with --token-key"},
         {{"--sync-replicas=1"}, "--sync-replicas: the private Redis has no replicas; give --redis"},
         /* a password may be in it: it is never shown */
         {{"--redis", "redis://me:pass\nword@h"}, "--redis: this is not usable as a URL"},
         {{"--redlock=redis://:secret\x7f@h"}, "--redlock: this is not usable as a URL"},
+        {{"--postgres=postgres://a:secret\x7f@h"}, "--postgres: this is not usable as a URL"},
         {{"--redis="}, "--redis: this is not usable as a URL"},
         {{"--redis-password", "f"},
          "--redis-password: the private Redis has no users; give --redis"},
         {{"--redis-loader", "f"}, "--redis-loader: the private Redis has no users; give --redis"},
-        {{"--redis-ca=f"}, "--redis-ca: no URL of --redis or --redlock is rediss://"},
+        {{"--redis-ca=f"}, "--redis-ca: no URL of a Redis is rediss://"},
         {{"--redis=redis://rediss", "--redis-insecure"},
-         "--redis-insecure: no URL of --redis or --redlock is rediss://"},
+         "--redis-insecure: no URL of a Redis is rediss://"},
         {{"--redis=rediss://h", "--redis-key=k"}, "--redis-key: goes with --redis-cert"},
         {{"--redis=redis://h", "--sentinel-password=f"},
          "--sentinel-password: goes with --redis redis+sentinel://"},
@@ -204,7 +214,7 @@ TEST(replicas_and_servers_of_a_redlock_are_taken)
                           "--sync-ms", "250", "--guard=redlock", "--redlock=redis://a,redis://b"),
                      CONFIG_RUN);
     assert_string_equal(config.redis, "redis+sentinel://a,b/main");
-    assert_string_equal(config.redlock, "redis://a,redis://b");
+    assert_string_equal(config.servers[NEED_REDLOCK], "redis://a,redis://b");
     assert_int_equal(config.sync_replicas, 2);
     assert_int_equal(config.sync_ms, 250);
 }

@@ -1,7 +1,8 @@
 /*
- * seckilld on a cluster of three masters and their replicas: every sale is on one of them, an unfit
- * master is found at the start, a sale goes on while its slot moves, and after its master was killed.
+ * seckilld on a cluster of three masters and their replicas: every sale is on one of them, or in segments on all,
+ * an unfit master is found at the start, a sale goes on while its slot moves, and after its master was killed.
  */
+#include "store/store_segments.h"
 #include "test/support/app_fixture.h"
 #include "test/support/app_many.h"
 #include "test/support/app_stream.h"
@@ -233,6 +234,91 @@ TEST(masters_that_hang_do_not_hide_one_that_serves)
         is_said = is_ready_with_one_alone(which);
     set_node_timeout("1000");
     if (!is_said) fail_msg("%s", many.reply.body);
+}
+
+/* ---- one sale on all of them ------------------------------------------------------------------------ */
+
+enum { SEGMENTS = 6, UNITS = 30, MOVED_AT = 8, KILLED_AT = 16 };
+
+static struct sale_id segment_of(const char *id, unsigned number)
+{
+    lk_client *client = lkt_client_with(many.topology, (struct lk_client_options){.pool_size = 1});
+    struct store *store = store_new(client, "test", NULL);
+    struct sale sale;
+    struct sale_id segment;
+
+    assert_int_equal(store_find_segments(store, id, &sale, NULL), STORE_OK);
+    segment_id(id, sale.segments.generation, number, &segment);
+    store_free(store);
+    lk_client_close(client);
+    return segment;
+}
+
+static long create_segmented(const char *sale)
+{
+    char body[96];
+
+    (void)snprintf(body, sizeof body, "{\"id\":\"%s\",\"stock\":%d,\"segments\":%d}", sale, UNITS,
+                   SEGMENTS);
+    return app_http(&(struct app_call){.base = many.service.admin,
+                                       .path = "/api/v1/admin/sales",
+                                       .token = app_token(many.dir),
+                                       .body = body},
+                    &many.reply);
+}
+
+static bool has_changed(double before)
+{
+    (void)app_many_get(&many, "/api/v1/admin/sales/cut"); /* each segment is asked for */
+    return app_many_metric(&many, "seckill_topology_changes_total") > before;
+}
+
+/* Its replica takes over, and it is that one's replica then. */
+static void kill_and_restart(int slot)
+{
+    double before = app_many_metric(&many, "seckill_topology_changes_total");
+    char victim[NAME_SIZE];
+
+    (void)snprintf(victim, sizeof victim, "%s", lkt_tell(many.topology, "primary %d", slot));
+    (void)lkt_tell(many.topology, "kill %s", victim);
+    LKS_EVENTUALLY(has_changed(before), FAILOVER_MS);
+    (void)lkt_tell(many.topology, "restart %s", victim);
+}
+
+TEST(segments_need_replicas_that_have_what_moves)
+{
+    APP_MANY_START(&many, "--lease-ms", "3000");
+    assert_int_equal(create_segmented("cut"), 400);
+    app_says(&many.reply, 400, "{`field`:`segments`}");
+}
+
+/* All of it is sold, whatever becomes of the servers meanwhile, and no more. */
+TEST(a_sale_in_segments_goes_on_when_a_slot_moves_and_a_master_dies)
+{
+    char user[NAME_SIZE];
+    bool is_on[3] = {false};
+
+    APP_MANY_START(&many, "--lease-ms", "3000", "--sync-replicas", "1");
+    assert_int_equal(create_segmented("cut"), 201);
+    for (unsigned i = 0; i < SEGMENTS; i++)
+        is_on[lkt_tell(many.topology, "primary %d", slot_of(segment_of("cut", i).text))[1] - '1'] =
+            true;
+    assert_true(is_on[0] && is_on[1] && is_on[2]); /* their ids were chosen so */
+    for (unsigned i = 0; i < UNITS; i++) {
+        if (i == MOVED_AT) {
+            int slot = slot_of(segment_of("cut", 0).text);
+            bool is_first = strcmp(lkt_tell(many.topology, "primary %d", slot), "n1") == 0;
+
+            (void)lkt_tell(many.topology, "reshard %d %s", slot, is_first ? "n2" : "n1");
+        }
+        if (i == KILLED_AT) kill_and_restart(slot_of(segment_of("cut", 1).text));
+        (void)snprintf(user, sizeof user, "u%u", i);
+        buy_until_sold("cut", user);
+    }
+    LKS_EVENTUALLY(app_many_buy(&many, "cut", "late", NULL) == 409, FAILOVER_MS);
+    assert_true(app_is_problem(&many.reply, 409, "sold-out"));
+    assert_int_equal(app_many_look_up(&many, "cut", "u0"), 200);
+    app_many_assert_books(&many, "cut", UNITS, 0);
 }
 
 TEST(when_a_master_is_killed_its_sales_go_on_at_its_replica)

@@ -281,6 +281,24 @@ static void sell_by(struct fixture *self, const char *sale, const char *guard)
     assert_books(self, sale);
 }
 
+static void wait_for_a_sale(struct fixture *self, const char *sale)
+{
+    char body[LINE_SIZE];
+    char path[LINE_SIZE];
+
+    (void)snprintf(body, sizeof body,
+                   "{\"id\":\"%s\",\"stock\":1,\"waitingRoom\":{\"admitPerSecond\":9}}", sale);
+    assert_true(app_create_sale(&self->service, self->dir, body));
+    (void)snprintf(path, sizeof path, "/api/v1/sales/%s/waiting-room", sale);
+    assert_int_equal(app_http(&(struct app_call){.method = "POST",
+                                                 .base = self->service.buyers,
+                                                 .path = path,
+                                                 .user = "anna"},
+                              &self->reply),
+                     200);
+    assert_int_equal(buy(self, sale, "anna", NULL), 403);
+}
+
 static void operate_a_sale(struct fixture *self, const char *sale)
 {
     char path[LINE_SIZE];
@@ -364,6 +382,7 @@ static void play_all(struct fixture *self, const char *batch)
         sell_by(self, sale, guards[i]);
     }
     operate_a_sale(self, "steps");
+    wait_for_a_sale(self, "room");
     watch_a_sale(self, "watched");
     lose_an_answer(self, "lost");
 }
@@ -431,6 +450,7 @@ TEST(what_each_may_and_may_not, struct fixture *self)
         {"seckill", true,
          "EVALSHA digest 1 seckill:{cup}:sale|EVALSHA digest 1 lockkit_wake:seckill:{cup}:lock|"
          "SET seckill:{cup}:stock 1|SET seckill:ready:{0} 1 PX 60000|GET seckill:{cup}:stock|"
+         "UNLINK seckill:{cup}:orders|HVALS seckill:{cup}:refunds|SREM seckill:sales cup|"
          "HSCAN seckill:{cup}:orders 0|XREAD COUNT 1 STREAMS seckill:{cup}:ledger 0|"
          "SUBSCRIBE lockkit_wake:seckill:{cup}:lock|WATCH seckill:{cup}:sale|MULTI|EXEC|"
          "WAIT 1 100|TIME|INFO|PING"},
@@ -453,7 +473,7 @@ TEST(what_each_may_and_may_not, struct fixture *self)
         {"auditor", true,
          "HGETALL seckill:{cup}:orders|HSCAN seckill:{cup}:orders 0|"
          "XRANGE seckill:{cup}:ledger - +|GET seckill:{cup}:stock|SMEMBERS seckill:sales|INFO|"
-         "PING"},
+         "ZCARD seckill:{cup}:due|TIME|MULTI|EXEC|PING"},
         {"auditor", false,
          "SET seckill:{cup}:stock 1|DEL seckill:{cup}:stock|HSET seckill:{cup}:orders a b|"
          "XADD seckill:{cup}:ledger * a b|EVAL return 0|EVALSHA digest 0|GET other|"

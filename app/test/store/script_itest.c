@@ -326,7 +326,7 @@ static int64_t print_hash(const struct play *play, const char *label, const char
     return others;
 }
 
-/* What restocks have left in the sale, whose other fields are seven. */
+/* What restocks have left in the sale, whose other fields are eight. */
 static void print_restocked(const struct play *play, FILE *out)
 {
     const char *key = play->world->keys.text[KEY_SALE];
@@ -337,7 +337,7 @@ static void print_restocked(const struct play *play, FILE *out)
     sale_set_stock(&sale, 0);
     (void)fprintf(out, "restocked: %s, %" PRId64 " cooling\n", field(read, 0), sale.cooling);
     lk_reply_free(read);
-    if (print_hash(play, "under", key, "restock:", model_key, MODEL_KEYS, out) != 9)
+    if (print_hash(play, "under", key, "restock:", model_key, MODEL_KEYS, out) != 10)
         (void)fputs("and more fields\n", out);
 }
 
@@ -353,7 +353,7 @@ static void print_sale(const struct play *play, FILE *out)
                   field(sale, 0), field(sale, 1), field(sale, 2), field(sale, 3), field(sale, 4),
                   window_of(play, sale_ask_number(client, "HGET %s starts_ms", key),
                             sale_ask_number(client, "HGET %s ends_ms", key)),
-                  fields == 7 || play->model->restocked > 0 ? "" : ", and more fields");
+                  fields == 8 || play->model->restocked > 0 ? "" : ", and more fields");
     lk_reply_free(sale);
     if (play->model->restocked > 0) print_restocked(play, out);
 }

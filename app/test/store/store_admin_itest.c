@@ -12,6 +12,7 @@
 #include "test/support/sale_shops.h"
 #include "test/support/testing.h"
 
+#define HEX             "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* Moments in the script's past and future, as text and as numbers. */
@@ -159,20 +160,20 @@ TEST(a_patch_changes_what_it_may, struct sale_world *world)
         struct sale_patch patch;
         sale_step expected;
     } rows[] = {
-        {"starts_ms 1 ends_ms 0", {"T", -1, -1}, SALE_STEP_DONE},
-        {"starts_ms 1 ends_ms 0", {NULL, -1, LATER_MS}, SALE_STEP_DONE},
-        {"starts_ms 1 ends_ms " LATER, {NULL, -1, 0}, SALE_STEP_DONE},
-        {"starts_ms 1 ends_ms " LATER, {"T", -1, LATEST_MS}, SALE_STEP_DONE},
-        {"starts_ms " LATER " ends_ms 0", {NULL, 1, -1}, SALE_STEP_DONE}, /* starts now */
-        {"starts_ms " LATER " ends_ms 0", {"T", LATEST_MS, -1}, SALE_STEP_DONE},
-        {"starts_ms " LATER " ends_ms " LATEST, {NULL, 5, LATER_MS}, SALE_STEP_DONE},
-        {"starts_ms 1 ends_ms 0", {NULL, LATER_MS, -1}, SALE_STEP_HAS_STARTED},
-        {"starts_ms 1 ends_ms 0", {"T", LATER_MS, LATEST_MS}, SALE_STEP_HAS_STARTED},
-        {"starts_ms 1 ends_ms 0", {NULL, -1, 1000}, SALE_STEP_ENDS_IN_PAST},
-        {"starts_ms " LATER " ends_ms 0", {NULL, -1, LATER_MS}, SALE_STEP_ENDS_TOO_EARLY},
-        {"starts_ms " LATER " ends_ms 0", {"T", LATEST_MS, LATER_MS}, SALE_STEP_ENDS_TOO_EARLY},
+        {"starts_ms 1 ends_ms 0", {"T", -1, -1, 0}, SALE_STEP_DONE},
+        {"starts_ms 1 ends_ms 0", {NULL, -1, LATER_MS, 0}, SALE_STEP_DONE},
+        {"starts_ms 1 ends_ms " LATER, {NULL, -1, 0, 0}, SALE_STEP_DONE},
+        {"starts_ms 1 ends_ms " LATER, {"T", -1, LATEST_MS, 0}, SALE_STEP_DONE},
+        {"starts_ms " LATER " ends_ms 0", {NULL, 1, -1, 0}, SALE_STEP_DONE}, /* starts now */
+        {"starts_ms " LATER " ends_ms 0", {"T", LATEST_MS, -1, 0}, SALE_STEP_DONE},
+        {"starts_ms " LATER " ends_ms " LATEST, {NULL, 5, LATER_MS, 0}, SALE_STEP_DONE},
+        {"starts_ms 1 ends_ms 0", {NULL, LATER_MS, -1, 0}, SALE_STEP_HAS_STARTED},
+        {"starts_ms 1 ends_ms 0", {"T", LATER_MS, LATEST_MS, 0}, SALE_STEP_HAS_STARTED},
+        {"starts_ms 1 ends_ms 0", {NULL, -1, 1000, 0}, SALE_STEP_ENDS_IN_PAST},
+        {"starts_ms " LATER " ends_ms 0", {NULL, -1, LATER_MS, 0}, SALE_STEP_ENDS_TOO_EARLY},
+        {"starts_ms " LATER " ends_ms 0", {"T", LATEST_MS, LATER_MS, 0}, SALE_STEP_ENDS_TOO_EARLY},
         {"starts_ms 95617583000000 ends_ms " LATER,
-         {NULL, LATEST_MS, -1},
+         {NULL, LATEST_MS, -1, 0},
          SALE_STEP_ENDS_TOO_EARLY},
     };
 
@@ -323,8 +324,10 @@ TEST(hostile_arguments_are_refused_and_change_nothing, struct sale_world *world)
         const char *script, *bad; /* arguments with "," between them, ";" between the rows */
     } rows[] = {{"pause_sale", ""},
                 {"resume_sale", ""},
-                {"patch_sale", "here,T,1;here,T,1,2,3;here,,,;here,T,x,;here,T,,-1;here,T,1e3,;"
-                               "here,T,,1234567890123456"},
+                {"patch_sale", "here,T,1;here,T,1,2;here,T,1,2,3,4;here,,,,;here,T,x,,;here,T,,-1,;"
+                               "here,T,1e3,,;here,T,,1234567890123456,;here,,,,x;here,,,,-1"},
+                {"waiting_step", ";short,short;" HEX "," HEX "0;" HEX ",x" HEX},
+                {"waiting_join", ";a b;a:b;;a,b"},
                 {"restock_sale", "here,1,k;here,1,k,250,l;here,0,k,250;here,-1,k,250;here,01,k,250;"
                                  "here,1.5,k,250;here,nan,k,250;here,1234567890123456,k,250;"
                                  "here,1,,250;here,1,a:b,250;here,1,a b,250;here,1,k,;here,1,k,-1;"

@@ -75,3 +75,15 @@ char *app_forge_signed(const char *header, const char *claims, const char *key)
     free(bare);
     return text;
 }
+
+void app_forge_mac(const char *key, const char *text, char out[APP_MAC_SIZE])
+{
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+
+    if (!HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)text, strlen(text), mac,
+              &len))
+        abort();
+    for (unsigned i = 0; i < len; i++)
+        (void)snprintf(out + (size_t)2 * i, 3, "%02x", mac[i]);
+}

@@ -20,4 +20,8 @@ char *app_forge_parts(const char *header, const char *claims, const char *signat
 /* "header.claims." with these JSON texts as they are, and the signature that `key` gives them. */
 char *app_forge_signed(const char *header, const char *claims, const char *key);
 
+enum { APP_MAC_SIZE = 65 };
+/* HMAC-SHA-256 of a text, in hex. */
+void app_forge_mac(const char *key, const char *text, char out[APP_MAC_SIZE]);
+
 #endif

@@ -56,15 +56,20 @@ bool app_stream_open(struct app_stream *out, const char *base, const char *sale,
                      const char *last_id)
 {
     char bytes[512];
-    int len = snprintf(
-        bytes, sizeof bytes, "GET /api/v1/sales/%s/events HTTP/1.1\r\nHost: here\r\n%s%s%s\r\n",
-        sale, last_id ? "Last-Event-ID: " : "", last_id ? last_id : "", last_id ? "\r\n" : "");
 
+    (void)snprintf(bytes, sizeof bytes,
+                   "GET /api/v1/sales/%s/events HTTP/1.1\r\nHost: here\r\n%s%s%s\r\n", sale,
+                   last_id ? "Last-Event-ID: " : "", last_id ? last_id : "", last_id ? "\r\n" : "");
+    return app_stream_ask(out, base, bytes);
+}
+
+bool app_stream_ask(struct app_stream *out, const char *base, const char *request)
+{
     out->len = 0;
     out->bytes[0] = out->head[0] = '\0';
     out->status = 0;
     out->fd = app_connect(base);
-    if (out->fd >= 0 && app_send(out->fd, bytes, (size_t)len) && read_head(out) &&
+    if (out->fd >= 0 && app_send(out->fd, request, strlen(request)) && read_head(out) &&
         out->status == 200)
         return true;
     app_stream_close(out);

@@ -27,6 +27,8 @@ struct app_event {
 /* Connect and read the head. last_id NULL: none is sent. False unless the answer is 200. */
 bool app_stream_open(struct app_stream *out, const char *base, const char *sale,
                      const char *last_id);
+/* The same of any request, whole. */
+bool app_stream_ask(struct app_stream *out, const char *base, const char *request);
 void app_stream_close(struct app_stream *stream);
 
 /* The next event; false when none came in time, or the stream has ended. */

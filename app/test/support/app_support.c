@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 
-enum { START_LIMIT_MS = 20000, STOP_LIMIT_MS = 15000 };
+enum { START_LIMIT_MS = 60000, STOP_LIMIT_MS = 15000 };
 
 void app_folder_make(char out[APP_PATH_SIZE])
 {

@@ -10,7 +10,7 @@
 
 #include "test/support/testing.h"
 
-static void close_shops(struct sale_world *world)
+void sale_shops_close(struct sale_world *world)
 {
     for (size_t i = 0; i < SALE_SHOPS; i++) {
         group_commit_free(world->shops[i].group);
@@ -27,13 +27,13 @@ void sale_world_empty(struct sale_world *world)
                                            "CONFIG SET maxmemory 0", "FLUSHALL"};
 
     if (world->server.pid) sale_server_thaw(&world->server);
-    close_shops(world);
+    sale_shops_close(world);
     if (!world->server.pid) assert_true(sale_server_restart(&world->server));
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         assert_true(sale_do(world->client, "%s", commands[i]));
 }
 
-static void open_shop(const struct sale_world *world, struct sale_shop *shop, const char *name,
+static void open_shop(struct sale_world *world, struct sale_shop *shop, const char *name,
                       const struct group_commit_options *options)
 {
     struct group_commit_options own = *options;
@@ -45,6 +45,7 @@ static void open_shop(const struct sale_world *world, struct sale_shop *shop, co
     assert_non_null(shop->store);
     own.instance = name;
     own.lab = true;
+    own.servers = &world->servers;
     if (!own.dir) own.dir = world->server.dir; /* the shops are on one host */
     if (own.queue_max == 0) own.queue_max = 1000;
     if (own.lease_ms == 0) own.lease_ms = 3000;
@@ -116,7 +117,7 @@ int sale_world_close(void **state)
 {
     struct sale_world *world = *state;
 
-    close_shops(world);
+    sale_shops_close(world);
     lk_client_close(world->client);
     sale_server_remove(&world->server);
     free(world);

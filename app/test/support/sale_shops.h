@@ -23,6 +23,7 @@ struct sale_world {
     struct sale_keys keys; /* of sale "s" */
     int64_t answer_ms;     /* of the clients of the next shops; 0: generous */
     struct sale_shop shops[SALE_SHOPS];
+    struct guard_servers servers; /* the shops' guards may need them (sale_postgres.h) */
 };
 
 /* cmocka's set-up and tear-down of a whole program: the server, and no shops yet. */
@@ -37,6 +38,7 @@ void sale_world_empty(struct sale_world *world);
  */
 void sale_shops_open(struct sale_world *world, const char *guard, int64_t units,
                      const struct group_commit_options *options);
+void sale_shops_close(struct sale_world *world);
 /* SALE_SHOPS(world, "mutex", 9, .batch = 8) */
 #define SALE_SHOPS(world, guard, units, ...)                                                       \
     sale_shops_open((world), (guard), (units), &(struct group_commit_options){__VA_ARGS__})

@@ -240,6 +240,7 @@ static void print_key(FILE *out, lk_client *client, const char *key)
     } readers[] = {{"string", "GET", ""},
                    {"hash", "HGETALL", ""},
                    {"list", "LRANGE", " 0 -1"},
+                   {"zset", "ZRANGE", " 0 -1 WITHSCORES"},
                    {"stream", "XRANGE", " - +"}};
     lk_reply *type = sale_ask(client, "TYPE %s", key);
     struct lk_bytes name = lk_reply_bytes(type);

@@ -11,7 +11,7 @@ static const struct {
     size_t key_count;
     enum sale_key keys[SCRIPT_KEYS_MAX];
 } scripts[SCRIPT_COUNT] = {
-    [PURCHASE] = {"purchase", 5, {KEY_SALE, KEY_STOCK, KEY_ORDERS, KEY_LEDGER, KEY_VOID}},
+    [PURCHASE] = {"purchase", 6, {KEY_SALE, KEY_STOCK, KEY_ORDERS, KEY_LEDGER, KEY_VOID, KEY_DUE}},
     [RESOLVE] = {"resolve", 2, {KEY_VOID, KEY_ORDERS}},
     [CREATE] = {"create_sale", 4, {KEY_SALE, KEY_STOCK, KEY_ORDERS, KEY_LEDGER}},
     [END] = {"end_sale", 3, {KEY_SALE, KEY_STOCK, KEY_LEDGER}},

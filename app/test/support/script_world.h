@@ -10,7 +10,7 @@
 #include "sale/sale_keys.h"
 #include "sale_support.h"
 
-enum { SCRIPT_ARGS_MAX = 16, SCRIPT_KEYS_MAX = KEY_VOID + 1 };
+enum { SCRIPT_ARGS_MAX = 16, SCRIPT_KEYS_MAX = KEY_DUE + 1 };
 
 enum script_name { PURCHASE, RESOLVE, CREATE, END, RESTOCK, SCRIPT_COUNT };
 

@@ -86,6 +86,7 @@ TEST(replies_are_told_by_their_kind)
     assert_replies("GET", "$-1\r\n", "nil");
     assert_replies("GET", "$1\r\n5\r\n", "\"5\"");
     assert_replies("DEL", ":1\r\n", "1");
+    assert_replies("EVALSHA", "$9\r\nS89999998\r\n", "\"S<ms>\"");
     assert_replies("PTTL", ":29998\r\n", "<ms>");
     assert_replies("EVALSHA", "-ERR no\r\n", "ERROR ERR no");
     assert_replies("EVALSHA", "*3\r\n:0\r\n*1\r\n$-1\r\n+x\r\n", "[0, [nil], x]");

@@ -69,7 +69,7 @@ static void judge_last_command(const char *before, const char *last, const char 
     struct play_data data;
     struct lab_run *run =
         RUN_OF(&data, {0, NULL, LAB_FREE, 0, 2, NULL}, {0, before, LAB_LEASED, 1, 1, NULL},
-               {LAB_TIME, "PEXPIRE " LOCK " 1", LAB_FREE, 1, 1, NULL},
+               {LAB_TIME, "PEXPIRE " LOCK " 0", LAB_FREE, 1, 1, NULL},
                {1, "SET " LOCK " B#1 NX PX 1", LAB_LEASED, 1, 1, NULL},
                {0, last, LAB_FREE, 1, 1, "created"},
                {1, "SET seckill:{lamp}:stock 0", LAB_FREE, 2, 0, "created"});
@@ -95,7 +95,7 @@ TEST(time_and_the_holder_may_free_a_lock)
     struct trial trial = {.habits = {.exchange_count = 2}};
     struct play_data data;
     struct lab_run *run = RUN_OF(&data, {0, "SET " LOCK " A NX PX 1", LAB_LEASED, 0, 2, NULL},
-                                 {LAB_TIME, "PEXPIRE " LOCK " 1", LAB_FREE, 0, 2, NULL},
+                                 {LAB_TIME, "PEXPIRE " LOCK " 0", LAB_FREE, 0, 2, NULL},
                                  {1, "SET " LOCK " B NX PX 1", LAB_LEASED, 1, 1, NULL},
                                  {1, "DEL " LOCK, LAB_FREE, 1, 1, "created"},
                                  {0, "DEL " LOCK, LAB_FREE, 1, 1, "lock-timeout"});

@@ -218,6 +218,57 @@ TEST(a_redis_that_died_is_started_again, struct app_fixture *self)
     assert_int_equal(app_order(self, "cup", "bert", NULL), 201);
 }
 
+/* ---- the private book ------------------------------------------------------------------------------- */
+
+static double entries; /* taken in since it was started */
+
+static bool is_in_the_book(void *arg)
+{
+    return app_metric(arg, "seckill_book_entries_total") == entries;
+}
+
+static pid_t book_of(const struct app_fixture *self)
+{
+    char path[APP_PATH_SIZE + 32], pid[16] = "";
+
+    (void)snprintf(path, sizeof path, "%s/book/postmaster.pid", self->dir);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(pid, sizeof pid, file));
+    (void)fclose(file);
+    return (pid_t)strtol(pid, NULL, 10);
+}
+
+static bool is_sold_to_bert(void *arg)
+{
+    return app_order(arg, "cup", "bert", NULL) == 201;
+}
+
+TEST(a_private_book_ends_with_the_service_and_goes_on_with_it, struct app_fixture *self)
+{
+    static const char *const args[] = {"--book", "private", NULL};
+
+    app_fixture_start(self, args, NULL);
+    assert_true(put_up_cups(self));
+    assert_int_equal(app_order(self, "cup", "anna", "k"), 201);
+    entries = 2; /* that it was made, and an order */
+    assert_true(app_eventually(is_in_the_book, self, 10000));
+    pid_t book = book_of(self);
+    assert_true(book > 0);
+    app_kill(&self->service);
+    assert_true(app_eventually(process_is_gone, &book, 10000));
+
+    assert_true(app_start(&self->service, self->dir, args));
+    assert_true(
+        app_eventually(is_sold_to_bert, self, 10000)); /* once Redis and book were compared */
+    entries = 1;
+    assert_true(app_eventually(is_in_the_book, self, 10000));
+    assert_int_equal(kill(book_of(self), SIGQUIT), 0);
+    assert_int_equal(app_order(self, "cup", "carl", NULL), 201);
+    entries = 2;
+    assert_true(app_eventually(is_in_the_book, self, 20000));
+}
+
 TEST(without_redis_nothing_is_sold_and_afterwards_it_goes_on, struct app_fixture *self)
 {
     app_fixture_start_on_redis(self, few);

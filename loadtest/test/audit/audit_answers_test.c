@@ -97,6 +97,17 @@ TEST(a_replay_is_due_when_an_earlier_ask_may_have_bought)
     }
 }
 
+static const char *told_by(const struct audit_story *story)
+{
+    static char text[2000];
+    FILE *to = fmemopen(text, sizeof text, "w");
+
+    assert_non_null(to);
+    audit_story_write(story, to);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
 TEST(the_order_the_asks_were_read_in_does_not_matter)
 {
     static const struct told told[ASKS_MAX] = {{ANSWER_REPLAYED, 3, 4}, {ANSWER_SOLD_OUT, 1, 2}};
@@ -109,6 +120,12 @@ TEST(the_order_the_asks_were_read_in_does_not_matter)
     assert_string_equal("1 refusals were executed; first: k got a replay, its first answer was "
                         "sold-out",
                         result.checks[AUDIT_REFUSED_NOT_EXECUTED].words);
+    assert_string_equal("    what b asked (ms), was told, and has:\n"
+                        "         0.0   k: at 0.0 sold-out\n"
+                        "         0.0   k: at 0.0 replayed, order 100\n"
+                        "               ledger: order 100, asked for by k\n"
+                        "               orders: order 100, asked for by k\n",
+                        told_by(&result.story));
     facts_done(&facts);
 }
 

@@ -125,6 +125,56 @@ TEST(without_clients_a_clean_sale_is_void, struct lt_place *place)
         if (!strstr(output, said[i])) fail_msg("no %s in: %s", said[i], output);
 }
 
+/* Of two units, both held: one is paid, the other expires, is paid late, and so is owed back. */
+#define PAID_LATER                                                                                 \
+    "DEL seckill:{s}:ledger\n" PUT_UP_2                                                            \
+    "HSET seckill:{s}:sale window_ms 5 amount 9 currency CNY paid 1 expired 1\n"                   \
+    "HSET seckill:{s}:orders b1 100:paid:k1 b2 101:expired:k2\nSET seckill:{s}:stock 1\n"          \
+    "HSET seckill:{s}:refunds p2 101:b2:9:CNY:late:sent:8 order:101 p2\n"                          \
+    "XADD seckill:{s}:ledger 2-0 event sold epoch 1 left 0 pay_by 7 order 100:b1:k1 order "        \
+    "101:b2:k2\n"                                                                                  \
+    "XADD seckill:{s}:ledger 3-0 event payment-failed epoch 1 left 0 order 100:b1:p0\n"            \
+    "XADD seckill:{s}:ledger 4-0 event paid epoch 1 left 0 order 100:b1:p1\n"                      \
+    "XADD seckill:{s}:ledger 7-0 event expired epoch 1 left 1 order 101:b2\n"                      \
+    "XADD seckill:{s}:ledger 8-0 event refund-owed epoch 1 left 1 refund p2:101:b2:9:CNY:late\n"   \
+    "XADD seckill:{s}:ledger 9-0 event refund-sent epoch 1 left 1 refund p2:101:b2:9:CNY:late\n"
+#define CHARGED(payment, order, buyer)                                                             \
+    "{\"e\":\"charge\",\"payment\":\"" payment "\",\"sale\":\"s\",\"order\":\"" order              \
+    "\",\"buyer\":\"" buyer "\",\"amount\":9,\"currency\":\"CNY\"}\n"
+#define TOLD "{\"t\":91,\"e\":\"told\",\"buyer\":\"b1\",\"order\":\"100\",\"state\":\"paid\"}\n"
+
+TEST(a_sale_that_is_paid_for_later_has_laws_of_its_own, struct lt_place *place)
+{
+    static const struct {
+        const char *name, *redis, *failing;
+    } rows[] = {
+        {"clean", "", ""},
+        {"a refund is gone", "HDEL seckill:{s}:refunds p2\n", "payment_explained refund_once "},
+        {"less is owed", "HSET seckill:{s}:refunds p2 101:b2:8:CNY:late:sent:8\n",
+         "payment_explained refund_once "},
+        {"paid is held again", "HSET seckill:{s}:orders b1 100:held:k1\n",
+         "one_final_state told_paid_is_paid "},
+        {"somebody is due for ever", "ZADD seckill:{s}:due 7 b1\n", "unit_conservation "},
+        {"a unit comes back twice",
+         "SET seckill:{s}:stock 2\nHSET seckill:{s}:sale expired 2\n"
+         "XADD seckill:{s}:ledger 10-0 event expired epoch 1 left 2 order 101:b2\n",
+         "unit_conservation one_final_state return_matches_hold "},
+        {"no state that is one", "HSET seckill:{s}:orders b1 100:owed:k1\n",
+         "conservation told_paid_is_paid "},
+    };
+
+    write(place, "charges", CHARGED("p1", "100", "b1") CHARGED("p2", "101", "b2"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        make(place, PAID_LATER, CLEAN TOLD, PUT_UP("2"));
+        assert_true(lt_place_tell_redis(place, rows[i].redis));
+        const struct lt_outcome *outcome = lt_try(place, AUDIT " --charges @charges", place->url);
+        if (!fails_as_wanted(outcome->output, rows[i].failing))
+            fail_msg("%s: %d\n%s\n", rows[i].name, outcome->status, outcome->output);
+    }
+    make(place, PAID_LATER, CLEAN TOLD, PUT_UP("2"));
+    assert_non_null(strstr(lt_must(place, 2, AUDIT, place->url), "\n  void  payment_explained "));
+}
+
 /* More than one page of HSCAN and XRANGE. */
 TEST(large_sale_is_read_whole, struct lt_place *place)
 {
@@ -198,4 +248,24 @@ TEST(lost_orders_are_counted_and_named_when_allowed, struct lt_place *place)
     const char *said = lt_must(place, 0, AUDIT " --allow-lost --json", place->url);
     assert_non_null(strstr(said, "\"accepted\": 1"));
     assert_non_null(strstr(said, "\"order\": \"100\""));
+}
+
+/* b1 was told 201 of an order that is not there. */
+TEST(the_story_of_who_was_wronged_is_a_picture_too, struct lt_place *place)
+{
+    char picture[8192];
+
+    make(place, "HDEL seckill:{s}:orders b1\n", CLEAN, PUT_UP("2"));
+    const char *said = lt_must(place, 1, AUDIT " --svg @picture", place->url);
+    assert_non_null(strstr(said, "    what b1 asked (ms), was told, and has:\n"
+                                 "         0.0   k1: at 0.0 created, order 100\n"
+                                 "               ledger: order 100, asked for by k1\n"));
+    lt_place_read(place, "picture", picture, sizeof picture);
+    assert_memory_equal(picture, "<svg xmlns=", strlen("<svg xmlns="));
+    assert_non_null(strstr(picture, ">k1: created, order 100</text>"));
+    assert_non_null(strstr(picture, ">ledger: order 100, asked for by k1</text>"));
+    said = lt_must(place, 1, AUDIT " --json", place->url);
+    assert_non_null(strstr(said, "\"words\": \"order 100, asked for by k1\""));
+    said = lt_must(place, 2, AUDIT " --svg /nowhere/x", place->url);
+    assert_non_null(strstr(said, "--svg: /nowhere/x: No such file"));
 }

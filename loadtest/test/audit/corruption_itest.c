@@ -1,8 +1,8 @@
 /*
- * One finished sale, made once by a real service: two instances, a pause, a restock, an answer that
- * was lost, an end. Then a table of corruptions, each on a copy of its keys, of what the clients wrote
- * down or of what the operators' log says; and the check that must find it. What is only doubtful
- * passes.
+ * Two finished sales, made once by a real service: two instances, a pause, a restock, an answer that
+ * was lost, an end; and one in segments, between which units moved. Then tables of corruptions, each on a
+ * copy of its keys, of what the clients wrote down or of what the operators' log says; and the check that
+ * must find it. What is only doubtful passes.
  */
 #include <inttypes.h>
 
@@ -13,14 +13,21 @@
 #include "test/support/lt_rig.h"
 #include "test/support/testing.h"
 
-enum { LIMIT_MS = 20000, LOOK_EVERY_MS = 20, FILE_MAX = 65536 };
+enum { LIMIT_MS = 20000, LOOK_EVERY_MS = 20, FILE_MAX = 65536, COOL_MS = 400 };
 
 typedef char path_text[LT_PATH_MAX + 64];
 
+/* A finished sale: how its keys are kept and come back, and what was written down of it. */
+struct finished {
+    const char *sale;
+    const char *keep, *back; /* commands */
+    char about[2][FILE_MAX]; /* what the clients wrote down, and the operators' log */
+};
+
 static struct {
     struct lt_rig rig;
-    FILE *clients;           /* what they wrote down, while the sale goes on */
-    char about[2][FILE_MAX]; /* the whole of it, and of the operators' log */
+    FILE *clients;    /* while a sale goes on */
+    const char *sale; /* likewise */
 } world;
 
 /* ---- the sale ------------------------------------------------------------------------------------ */
@@ -65,7 +72,9 @@ __attribute__((format(printf, 2, 3))) static void note(const char *event, const 
 static long buy(const char *buyer, const char *key, long status, bool is_lost)
 {
     note("invoke", "\"rid\":\"%s\",\"buyer\":\"%s\",\"key\":\"%s\"", key, buyer, key);
-    json_t *said = post("sales/s/orders", "{}", key, buyer, status);
+    char path[24];
+    (void)snprintf(path, sizeof path, "sales/%s/orders", world.sale);
+    json_t *said = post(path, "{}", key, buyer, status);
     const char *id = json_string_value(json_object_get(said, "id"));
     long said_status = id ? 201 : (long)json_integer_value(json_object_get(said, "status"));
     if (is_lost)
@@ -97,7 +106,7 @@ static void step(const char *what, const char *json, const char *key)
 {
     char path[64];
 
-    (void)snprintf(path, sizeof path, "admin/sales/s/%s", what);
+    (void)snprintf(path, sizeof path, "admin/sales/%s/%s", world.sale, what);
     json_decref(post(path, json, key, NULL, 200));
 }
 
@@ -128,40 +137,89 @@ static void sell(void)
     buy_until("b12", 410);
 }
 
+/* Three units each, and six buyers of one segment, to which units of the others move; one is left. */
+static void sell_segments(void)
+{
+    static const char *const homed[] = {
+        "c4", "c1",  "c2",  "c6",  "c8", /* 0, 1, 2, and then 0 all */
+        "c9", "c13", "c16", "c17", "c19"};
+
+    json_decref(post("admin/sales", "{\"id\":\"t\",\"stock\":9,\"guard\":\"mutex\",\"segments\":3}",
+                     NULL, NULL, 201));
+    for (size_t i = 0; i < sizeof homed / sizeof *homed; i++) {
+        char key[8];
+        if (i == 2) step("restock", "{\"units\":2}", "r2");
+        if (i == 2) moment_sleep_ms(COOL_MS);
+        (void)snprintf(key, sizeof key, "k-%s", homed[i]);
+        (void)buy(homed[i], key, 201, false);
+    }
+    step("end", "{}", NULL);
+}
+
 static bool is_free(void *arg)
 {
     static struct ledger *ledger;
+    const struct finished *finished = arg;
     struct facts facts;
 
-    (void)arg;
     if (!ledger) ledger = ledger_open(world.rig.place.url, NULL);
     facts_init(&facts);
-    bool is_read = ledger && ledger_sale_read(ledger, "s", &facts, NULL);
+    bool is_read = ledger && ledger_sale_read(ledger, finished->sale, &facts, NULL);
     bool is_gone = is_read && facts.lock == LOCK_NONE;
     facts_done(&facts);
     if (is_gone) ledger_close(ledger);
+    if (is_gone) ledger = NULL;
     return is_gone;
 }
 
-BEFORE_ALL()
+static void finish(struct finished *finished, void (*sell_it)(void))
 {
-    static const char keep[] = "COPY seckill:{s}:sale kept:sale\n"
-                               "COPY seckill:{s}:stock kept:stock\n"
-                               "COPY seckill:{s}:orders kept:orders\n"
-                               "COPY seckill:{s}:ledger kept:ledger\n";
     path_text path;
 
-    if (!lt_rig_open(&world.rig, &(struct lt_rig_options){.seckilld = {"--lab"}}))
-        fail_msg("%s", world.rig.failure.text);
     (void)snprintf(path, sizeof path, "%s/clients", world.rig.place.dir);
     world.clients = fopen(path, "we");
+    world.sale = finished->sale;
     assert_non_null(world.clients);
-    sell();
+    sell_it();
     assert_int_equal(0, fclose(world.clients));
-    lt_place_read(&world.rig.place, "clients", world.about[0], FILE_MAX);
-    lt_place_read(&world.rig.place, "i1/operators.ndjson", world.about[1], FILE_MAX);
-    assert_true(lt_eventually(is_free, NULL, LIMIT_MS));
-    assert_true(lt_place_tell_redis(&world.rig.place, keep));
+    lt_place_read(&world.rig.place, "clients", finished->about[0], FILE_MAX);
+    lt_place_read(&world.rig.place, "i1/operators.ndjson", finished->about[1], FILE_MAX);
+    assert_true(lt_eventually(is_free, finished, LIMIT_MS));
+    assert_true(lt_place_tell_redis(&world.rig.place, finished->keep));
+}
+
+/* Lua on the keys of segment i: S(i), K(i), O(i), L(i). */
+#define SEGMENTS(body)                                                                             \
+    "EVAL \"local C=redis.call local G=string.match(C('GET','seckill:{t}:segments'),':(.*)') "     \
+    "local function key(i,p) return 'seckill:{t.'..G..'.'..i..'}:'..p end "                        \
+    "local function S(i) return key(i,'sale') end local function K(i) return key(i,'stock') end "  \
+    "local function O(i) return key(i,'orders') end "                                              \
+    "local function L(i) return key(i,'ledger') end " body "\" 0\n"
+#define OF_ALL(body)                                                                               \
+    SEGMENTS("for i=0,2 do for _,p in ipairs({'sale','stock','orders','ledger'}) do "              \
+             "local k,kept=key(i,p),'kept:'..i..p " body " end end")
+
+static struct finished whole = {.sale = "s",
+                                .keep = "COPY seckill:{s}:sale kept:sale\n"
+                                        "COPY seckill:{s}:stock kept:stock\n"
+                                        "COPY seckill:{s}:orders kept:orders\n"
+                                        "COPY seckill:{s}:ledger kept:ledger\n",
+                                .back = "COPY kept:sale seckill:{s}:sale REPLACE\n"
+                                        "COPY kept:stock seckill:{s}:stock REPLACE\n"
+                                        "COPY kept:orders seckill:{s}:orders REPLACE\n"
+                                        "COPY kept:ledger seckill:{s}:ledger REPLACE\n"
+                                        "DEL seckill:{s}:lock\n"};
+static struct finished in_segments = {.sale = "t",
+                                      .keep = OF_ALL("C('COPY',k,kept)"),
+                                      .back = OF_ALL("C('COPY',kept,k,'REPLACE') "
+                                                     "C('DEL',key(i,'turn'),key(i,'lock'))")};
+
+BEFORE_ALL()
+{
+    if (!lt_rig_open(&world.rig, &(struct lt_rig_options){.seckilld = {"--lab"}}))
+        fail_msg("%s", world.rig.failure.text);
+    finish(&whole, sell);
+    finish(&in_segments, sell_segments);
 }
 
 AFTER_ALL()
@@ -392,6 +450,81 @@ static const struct corruption corruptions[] = {
      OPERATOR("\"what\":\"end\"", "\"epoch\":2}\n", "\"ep")},
 };
 
+/* M: the segment that has the unit which is left; out(u): it leaves, the number of that move; arrives(u, n). */
+#define MOVES(body)                                                                                \
+    SEGMENTS("local M for i=0,2 do if C('GET',K(i))=='1' then M=i end end "                        \
+             "local function has(i,f,v) C('HSET',S(i),f,v) end "                                   \
+             "local function get(i,f) return tonumber(C('HGET',S(i),f) or 0) end "                 \
+             "local function move(i,e,left,units,n,way,peer) "                                     \
+             "C('XADD',L(i),'*','event',e,'epoch',get(i,'epoch'),'left',left,'units',units,"       \
+             "'move',n,way,peer) C('SET',K(i),left) end "                                          \
+             "local function out(units) local n=get(M,'moves')+1 "                                 \
+             "move(M,'moved-out',1-units,units,n,'to',(M+1)%3) has(M,'moves',n) "                  \
+             "C('HINCRBY',S(M),'moved',-units) return n end "                                      \
+             "local function arrives(units,n) local i=(M+1)%3 "                                    \
+             "move(i,'moved-in',C('GET',K(i))+units,units,n,'from',M) "                            \
+             "C('HINCRBY',S(i),'moved',units) end " body)
+
+static const struct corruption of_segments[] = {
+    {"nothing", NULL, .redis = NULL},
+    {"a unit is on its way", NULL, .redis = MOVES("has(M,'moving',out(1)..':1:'..(M+1)%3)")},
+    {"it has arrived", NULL, .redis = MOVES("arrives(1,out(1))")},
+    {"it has arrived, and is pending still", NULL,
+     .redis = MOVES("local n=out(1) arrives(1,n) has(M,'moving',n..':1:'..(M+1)%3)")},
+
+    {"a unit left and nobody knows where to", "moves_arrive", .redis = MOVES("out(1)")},
+    {"another move is pending", "moves_arrive",
+     .redis = MOVES("has(M,'moving',out(1)+1 ..':1:'..(M+1)%3)")},
+    {"it is pending with more units", "moves_arrive",
+     .redis = MOVES("has(M,'moving',out(1)..':2:'..(M+1)%3)")},
+    {"it is pending for another", "moves_arrive",
+     .redis = MOVES("has(M,'moving',out(1)..':1:'..(M+2)%3)")},
+    {"a move that never left is pending", "moves_arrive",
+     .redis = MOVES("has(M,'moving',get(M,'moves')+1 ..':1:'..(M+1)%3)")},
+    {"a unit came out of nothing", "moves_arrive", .redis = MOVES("arrives(1,get(M,'moves')+1)")},
+    {"a unit arrived twice", "moves_arrive",
+     .redis = MOVES("local n=out(1) arrives(1,n) arrives(1,n)")},
+    {"two units arrived of one", "moves_arrive", .redis = MOVES("arrives(2,out(1))")},
+    {"it left for no segment", "moves_arrive",
+     .redis = MOVES("C('XADD',L(M),'*','event','moved-out','epoch',get(M,'epoch'),'left',0,"
+                    "'units',1,'move',get(M,'moves')+1,'to',3) C('SET',K(M),0)")},
+    {"a move has another number", "moves_arrive",
+     .redis = MOVES("has(M,'moves',get(M,'moves')+1) arrives(1,out(1))")},
+    {"more moves than its ledger has", "moves_arrive",
+     .redis = MOVES("has(M,'moves',get(M,'moves')+1)")},
+    {"none moved", "conservation",
+     .redis = MOVES("move(M,'moved-out',1,0,get(M,'moves')+1,'to',(M+1)%3)")},
+
+    {"a stock is higher", "conservation", .redis = SEGMENTS("C('INCR',K(1))")},
+    {"a unit is in another segment's stock", "segments_add_up",
+     .redis = MOVES("C('DECR',K(M)) C('INCR',K((M+1)%3))")},
+    {"more has moved than its ledger says", "segments_add_up", .redis = MOVES("has(M,'moved',7)")},
+    {"moved is no number", "conservation", .redis = MOVES("has(M,'moved','x')")},
+    {"moving is no move", "conservation", .redis = MOVES("has(M,'moving','1:1')")},
+    {"an order is gone from its segment", "segments_add_up",
+     .redis = SEGMENTS("C('HDEL',O(0),'c4')")},
+    {"a segment is open again", "nothing_after_end",
+     .redis = SEGMENTS("C('HSET',S(1),'state','open')")},
+    {"one segment alone was never ended", "segments_add_up",
+     .redis =
+         SEGMENTS("local e=C('XREVRANGE',L(2),'+','-') for _,x in ipairs(e) do if x[2][2]=='ended' "
+                  "then C('XDEL',L(2),x[1]) end end C('HSET',S(2),'state','open')")},
+    {"a restock in two segments", "restocks_add_up",
+     .redis =
+         MOVES("C('XADD',L(0),'*','event','restocked','epoch',2,'left',C('GET',K(0))+2,'units',2,"
+               "'key','r2') C('INCRBY',K(0),2) has(0,'restocked',2) has(0,'epoch',2)")},
+    {"a lock for moves that never ends is left", "no_stuck_lock",
+     .redis = SEGMENTS("C('SET',key(0,'turn'),'x')")},
+
+    {"an order is away from home", "orders_at_home",
+     .redis = SEGMENTS("C('HSET',O(1),'c4',C('HGET',O(0),'c4')) C('HDEL',O(0),'c4')")},
+    {"a buyer has orders in two segments", "one_per_buyer",
+     .redis = MOVES(
+         "local i=M if M==0 then i=1 arrives(1,out(1)) end C('HSET',O(i),'c4','77:paid:k-c4b') "
+         "C('XADD',L(i),'*','event','sold','epoch',get(i,'epoch'),'left',0,"
+         "'order','77:c4:k-c4b') C('SET',K(i),0)")},
+};
+
 /* ---- each is found --------------------------------------------------------------------------------- */
 
 /* `text` with the edit made; false: no line has the words. */
@@ -418,11 +551,12 @@ static bool edit_lines(const struct edit *edit, const char *text, char out[FILE_
     return is_made;
 }
 
-static void write_file(int file, const struct edit *edit, const char *name)
+static void write_file(const struct finished *finished, int file, const struct edit *edit,
+                       const char *name)
 {
     static char text[FILE_MAX];
     path_text path;
-    const char *about = world.about[file - CLIENTS];
+    const char *about = finished->about[file - CLIENTS];
 
     if ((int)edit->file == file) {
         if (!edit_lines(edit, about, text)) fail_msg("no \"%s\" in:\n%s", edit->line, about);
@@ -431,36 +565,41 @@ static void write_file(int file, const struct edit *edit, const char *name)
     assert_true(lt_place_write(&world.rig.place, name, about, path));
 }
 
-static const struct lt_outcome *audit(const struct corruption *row)
+static const struct lt_outcome *audit(const struct finished *finished, const struct corruption *row)
 {
-    static const char back[] = "COPY kept:sale seckill:{s}:sale REPLACE\n"
-                               "COPY kept:stock seckill:{s}:stock REPLACE\n"
-                               "COPY kept:orders seckill:{s}:orders REPLACE\n"
-                               "COPY kept:ledger seckill:{s}:ledger REPLACE\n"
-                               "DEL seckill:{s}:lock\n";
     static char commands[FILE_MAX];
 
-    (void)snprintf(commands, sizeof commands, "%s%s", back, row->redis ? row->redis : "");
+    (void)snprintf(commands, sizeof commands, "%s%s", finished->back, row->redis ? row->redis : "");
     assert_true(lt_place_tell_redis(&world.rig.place, commands));
-    write_file(CLIENTS, &row->edit, "c.jsonl");
-    write_file(OPERATORS, &row->edit, "o.ndjson");
+    write_file(finished, CLIENTS, &row->edit, "c.jsonl");
+    write_file(finished, OPERATORS, &row->edit, "o.ndjson");
     return lt_try(&world.rig.place,
-                  "audit --redis %s --sale s --operators @o.ndjson --clients @c.jsonl",
-                  world.rig.place.url);
+                  "audit --redis %s --sale %s --operators @o.ndjson --clients @c.jsonl",
+                  world.rig.place.url, finished->sale);
 }
 
-TEST(each_corruption_is_found_by_its_check)
+static void find_each(const struct finished *finished, const struct corruption *rows, size_t count)
 {
     size_t missed = 0;
 
-    for (size_t i = 0; i < sizeof corruptions / sizeof *corruptions; i++) {
-        const struct corruption *row = &corruptions[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct corruption *row = &rows[i];
         char wanted[64] = "";
-        const struct lt_outcome *outcome = audit(row);
+        const struct lt_outcome *outcome = audit(finished, row);
         if (row->check) (void)snprintf(wanted, sizeof wanted, "\n  fail  %s ", row->check);
         if (outcome->status == (row->check ? 1 : 0) && strstr(outcome->output, wanted)) continue;
         print_message("%s: %d\n%s", row->name, outcome->status, outcome->output);
         missed++;
     }
     assert_int_equal(missed, 0);
+}
+
+TEST(each_corruption_is_found_by_its_check)
+{
+    find_each(&whole, corruptions, sizeof corruptions / sizeof *corruptions);
+}
+
+TEST(each_corruption_of_segments_is_found_by_its_check)
+{
+    find_each(&in_segments, of_segments, sizeof of_segments / sizeof *of_segments);
 }

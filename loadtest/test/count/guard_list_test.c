@@ -12,6 +12,7 @@ static const char help[] = "Usage: seckilld [FLAG...]\n\n"
                            "  setnx        SETNX, DEL\n"
                            "               FLAWED, needs --lab, stuck: a crash: it is for ever\n"
                            "  none         nothing\n"
+                           "               needs --postgres\n"
                            "               FLAWED, needs --lab, oversells: lost update\n"
                            "  script       no lock\n"
                            "\nMore text\n";
@@ -32,6 +33,13 @@ TEST(every_guard_is_read)
     assert_string_equal("lost update", guards.list[2].flaw);
     assert_string_equal("script", guards.list[3].name);
     assert_int_equal(256, guards.batch);
+    assert_string_equal("--postgres", guards.list[2].needs);
+    assert_true(guard_list_needs(&guards, "--postgres"));
+    assert_false(guard_list_needs(&guards, "--redlock"));
+    struct guard_list others = guards;
+    guard_list_drop_needing(&others, "--postgres");
+    assert_int_equal(3, others.count);
+    assert_string_equal("script", others.list[2].name);
     guard_list_keep_sound(&guards);
     assert_int_equal(2, guards.count);
     assert_string_equal("script", guards.list[1].name);

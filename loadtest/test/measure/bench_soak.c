@@ -79,18 +79,21 @@ TEST(every_kind_of_row_is_measured)
  * row is void and the status 3, but measured it is. */
 TEST(rows_with_several_redis_servers_are_measured)
 {
-    static const char *const names[] = {"purchase-sync", "cluster-sales", "purchase-tls-64"};
+    static const char *const names[] = {"purchase-sync", "cluster-sales", "segments",
+                                        "purchase-tls-64"};
     const struct lt_outcome *outcome =
         lt_load_try(*state, "--bench --repeat 1 --duration 1 --only purchase-sync --only cluster "
-                            "--only cost-redlock --only purchase-tls-64");
+                            "--only segments "
+                            "--only cost-redlock --only purchase-tls-64 "
+                            "--only ladder-everysec-script --only ladder-synced-fenced");
 
     if (outcome->status != 0) print_message("%s\n", outcome->output);
     assert_true(outcome->status == 0 || outcome->status == 3);
     json_t *result = lt_load_result(*state);
     const json_t *rows = json_object_get(result, "rows");
     const json_t *costs = json_object_get(result, "costs");
-    assert_int_equal(3, json_array_size(rows));
-    for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(4, json_array_size(rows));
+    for (size_t i = 0; i < 4; i++) {
         assert_string_equal(names[i], lt_load_text(json_array_get(rows, i), "name"));
         assert_true(lt_load_number(json_array_get(rows, i), "value") > 0);
         assert_true(lt_load_number(json_array_get(rows, i), "accepted") > 0);
@@ -98,6 +101,17 @@ TEST(rows_with_several_redis_servers_are_measured)
     assert_int_equal(2, json_array_size(costs));
     assert_string_equal("redlock", lt_load_text(json_array_get(costs, 0), "guard"));
     assert_true(lt_load_number(json_array_get(costs, 0), "accepted") > 0);
+    const json_t *ladder = json_object_get(result, "ladder");
+    assert_int_equal(2, json_array_size(ladder));
+    assert_string_equal("AOF everysec", lt_load_text(json_array_get(ladder, 0), "stores"));
+    assert_string_equal("synced", lt_load_text(json_array_get(ladder, 1), "place"));
+    for (size_t i = 0; i < 2; i++)
+        assert_true(lt_load_number(json_array_get(ladder, i), "accepted") > 0);
+    assert_non_null(json_object_get(json_array_get(ladder, 0), "p99_ms"));
+    const json_t *simulated = json_object_get(json_object_get(result, "scaling"), "simulated");
+    assert_int_equal(7, json_array_size(simulated)); /* 1 .. 64 masters */
+    assert_true(lt_load_number(json_array_get(simulated, 6), "orders_per_s.median") >
+                lt_load_number(json_array_get(simulated, 0), "orders_per_s.median"));
     json_decref(result);
 }
 

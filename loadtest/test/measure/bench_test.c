@@ -1,7 +1,7 @@
 /*
  * The bench's arithmetic and what it reads out of texts: no server, no wrk.
  */
-#include "measure/bench_round.h"
+#include "measure/bench_stage.h"
 #include "test/support/testing.h"
 
 enum { MANY = 100 };
@@ -159,11 +159,46 @@ TEST(only_takes_starts_of_names)
     assert_true(bench_figures_have("redis-memory"));
     assert_true(bench_figures_have("cost"));
     assert_true(bench_figures_have("cost-any-guard"));
+    assert_true(bench_figures_have("ladder-sentinel-mutex"));
+    assert_false(bench_figures_have("ladders"));
     assert_false(bench_figures_have("memory"));
     assert_true(bench_wants(&all, "service-memory"));
     assert_true(bench_wants(&some, "purchase-livez-1024"));
     assert_true(bench_wants(&some, "cost-mutex-watchdog"));
     assert_false(bench_wants(&some, "purchase-single"));
+}
+
+/* The first place has all guards; the others, when nothing is said, a few that need nothing and hold. */
+TEST(a_ladder_has_the_steps_that_are_wanted)
+{
+    static const struct guard_list guards = {
+        .count = 4,
+        .list = {{.name = "mutex"},
+                 {.name = "spin"},
+                 {.name = "redlock", .needs = "--redlock"},
+                 {.name = "none", .finding = GUARD_OVERSELLS}}};
+    static const struct {
+        struct options options;
+        int first, everysec;
+    } cases[] = {
+        {{.only_count = 0}, 4, 1},
+        {{.only = {"ladder"}, .only_count = 1}, 4, 2},
+        {{.only = {"ladder-everysec-s", "cost"}, .only_count = 2}, 0, 1},
+        {{.only = {"cost"}, .only_count = 1}, 0, 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench *bench = calloc(1, sizeof *bench);
+        int counts[BENCH_PLACE_COUNT] = {0};
+        assert_non_null(bench);
+        bench->guards = guards;
+        bench_ladder_plan(bench, &cases[i].options);
+        for (int k = 0; k < bench->point_count; k++)
+            counts[bench->points[k].place - bench_places]++;
+        free(bench);
+        assert_int_equal(cases[i].first, counts[0]);
+        assert_int_equal(cases[i].everysec, counts[1]);
+    }
 }
 
 TEST(connections_are_listed_once)

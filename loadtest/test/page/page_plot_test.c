@@ -126,6 +126,29 @@ TEST(a_curve_joins_its_medians)
     free(text);
 }
 
+TEST(a_story_has_a_bar_from_asking_to_the_answer)
+{
+    json_t *story =
+        json_loads("{\"buyer\":\"b<\",\"events\":["
+                   "{\"what\":\"k1\",\"words\":\"sold-out\",\"from_ms\":0,\"to_ms\":200},"
+                   "{\"what\":\"k2\",\"words\":\"never\",\"from_ms\":100,\"to_ms\":null},"
+                   "{\"what\":\"ledger\",\"from_ms\":null,\"to_ms\":null}]}",
+                   0, NULL);
+    struct page_plot plot = page_plot_of_story(story);
+    char *text = drawn(page_plot_story, story);
+
+    assert_int_equal(plot.height, 3 * 36 + 66);
+    assert_int_equal(2, count_of(text, ">k1: sold-out</text>"));
+    assert_int_equal(2, count_of(text, ">ledger: ?</text>"));
+    assert_int_equal(2, count_of(text, "since b&lt; first asked"));
+    assert_int_equal(2 * 2, count_of(text, "stroke-width=\"8\""));
+    assert_int_equal(2, count_of(text, "stroke-dasharray"));
+    assert_non_null(strstr(text, "d=\"M10.0 32.0H700.0\""));  /* the whole width */
+    assert_non_null(strstr(text, "d=\"M355.0 68.0H700.0\"")); /* from the middle on */
+    free(text);
+    json_decref(story);
+}
+
 TEST(the_mark_stands_in_every_strip)
 {
     static const double per_s[] = {100, 250, 0};

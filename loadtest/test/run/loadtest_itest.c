@@ -38,6 +38,49 @@ TEST(sound_guard_passes)
     json_decref(result);
 }
 
+/* Few units in many segments, one instance each half of the buyers: nearly every unit has to move. */
+TEST(a_sale_in_segments_is_sold_to_the_last_unit)
+{
+    static const char *const laws[] = {"segments_add_up", "moves_arrive", "orders_at_home"};
+    const char *said = lt_load_run(
+        *state, "--segments 8 --buyers 600 --connections 60 --stock 60 --retry-share 0.4", 0);
+
+    assert_non_null(strstr(said, ", 8 segments\n"));
+    json_t *result = lt_load_result(*state);
+    assert_int_equal(60, (int)lt_load_number(result, "sold"));
+    assert_int_equal(0, (int)lt_load_number(result, "left"));
+    assert_int_equal(8, (int)lt_load_number(result, "settings.segments"));
+    for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
+        char path[48];
+        (void)snprintf(path, sizeof path, "audit.%s", laws[i]);
+        assert_string_equal("pass", lt_load_text(result, path));
+    }
+    json_decref(result);
+}
+
+/* With a provider that does all it may, one instance killed, and some who do not pay in time. */
+TEST(each_unit_is_paid_for_in_the_end)
+{
+    const char *said = lt_load_run(*state,
+                                   "--pay 0.8 --cancel 0.1 --window 1000 --payer-faults all --kill "
+                                   "300 --stock 20 --buyers 400 --connections 20",
+                                   0);
+    static const char *const laws[] = {
+        "unit_conservation", "one_final_state", "return_matches_hold", "no_early_expiry",
+        "payment_explained", "refund_once",     "told_paid_is_paid"};
+
+    assert_non_null(strstr(said, " = paid 20 + cancelled "));
+    json_t *result = lt_load_result(*state);
+    assert_int_equal(20, (int)lt_load_number(result, "sold"));
+    assert_int_equal(20, (int)lt_load_number(result, "payments.paid"));
+    for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
+        char path[48];
+        (void)snprintf(path, sizeof path, "audit.%s", laws[i]);
+        assert_string_equal("pass", lt_load_text(result, path));
+    }
+    json_decref(result);
+}
+
 /* A seckilld of our own with its own Redis, and what its ready line says. */
 struct running {
     struct process process;
@@ -110,6 +153,7 @@ TEST(ctrl_c_leaves_no_process)
         int processes;
     } rows[] = {
         {"--buyers 10000000 --connections 100", 6}, /* itself, Redis, two instances, two wrk */
+        {"--pay 0.5 --stock 100000 --buyers 10000000 --connections 100", 7}, /* and payd */
         {"--bench", 4},
         {"--guard all", 4}, /* itself, Redis, two instances */
     };
@@ -140,7 +184,7 @@ TEST(what_cannot_run_says_why)
 {
     static const struct lt_said rows[] = {
         {"--batch many", 2, "loadtest: --batch: \"many\" is not a number from 1 to 1024\n"},
-        {"--guard no-such-guard", 3, "loadtest: the sale was not created: 400"},
+        {"--guard no-such-guard", 3, "loadtest: --guard: the service has no guard"},
         {"--wrk-dir /nonexistent", 3, "loadtest: --wrk-dir: /nonexistent/purchase.lua"},
         {NULL, 0, NULL},
     };

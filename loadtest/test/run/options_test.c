@@ -54,6 +54,8 @@ static const struct {
     /* 3000 ask, 300 of them twice, 290 win and ask again: within the hour. */
     {"--buyers 3000 --retry-share 0.1 --stock 290 --pace 1", {NUMBER(pace, 1)}},
 
+    {"--segments 3", {NUMBER(segments, 3)}},
+
     /* Which Redis, and how it lets us in. */
     {"--redis redis://auditor@h --redis-password f", {TEXT(redis_password, "f")}},
     {"--redis redis+sentinel://u:p@a,b/main", {TEXT(redis_password, NULL)}},
@@ -71,6 +73,10 @@ static const struct {
      "--redis unix:///r",
      {NUMBER(instances, 3), NUMBER(url_count, 3), TEXT(urls[1], "http://b:2"),
       TEXT(redis, "unix:///r")}},
+    {"--pay 0.6 --cancel 0.4 --payer-faults all --kill 900",
+     {NUMBER(window_ms, 2000), NUMBER(has_payer_faults, 1), NUMBER(kill_ms, 900)}},
+    {"--pay 1 --window 5000 --payer-faults none",
+     {NUMBER(window_ms, 5000), NUMBER(has_payer_faults, 0)}},
 
     /* A sweep, a bench, a comparison and a speed run have defaults of their own. */
     {"--sweep mutex,script",
@@ -85,6 +91,8 @@ static const struct {
     {"--guard mutex", {NUMBER(is_compare, 0)}},
     {"--guard all --seed 5",
      {NUMBER(is_compare, 1), NUMBER(repeat, 3), NUMBER(instances, 2), NUMBER(seed, 5)}},
+    {"--guard postgres,none --postgres postgres://h/d",
+     {TEXT(servers[OWN_POSTGRES], "postgres://h/d")}},
     {"--guard redlock,none --repeat 7", {NUMBER(is_compare, 1), NUMBER(repeat, 7)}},
     {"--against livez",
      {TEXT(against, "/livez"), NUMBER(instances, 1), NUMBER(connection_steps, 2),
@@ -186,6 +194,9 @@ static const struct {
     {"--redlock redis://a --url http://x:1 --admin-url http://x:2 --admin-token t --redis "
      "unix:///r",
      "--redlock: is set where the instances"},
+    {"--postgres postgres://h/d --url http://x:1 --admin-url http://x:2 --admin-token t --redis "
+     "unix:///r",
+     "--postgres: is set where the instances"},
     {"--batch 2 --url http://x:1 --admin-url http://x:2 --admin-token t --redis unix:///r",
      "--batch: is set where the instances"},
     {"--tokens --against livez", "--tokens: does not go with --against"},
@@ -207,6 +218,16 @@ static const struct {
     {"--bench --repeat 101", "--repeat: at most 100 rounds with --bench"},
     {"--bench --only speed", "--only: no figure's name starts with \"speed\""},
     {"--bench --orders 999", "--orders: \"999\" is not a number from 1000 to 100"},
+    {"--window 5000", "go with --pay only"},
+    {"--pay 0 --kill 5", "go with --pay only"},
+    {"--pay 0.6 --cancel 0.5", "--pay and --cancel: more than 1 together"},
+    {"--pay 0.6 --payer-faults some", "--payer-faults: \"some\" is neither all nor none"},
+    {"--pay 0.6 --window 999", "--window: \"999\" is not a number from 1000"},
+    {"--pay 0.6 --tokens", "--pay: does not go with --tokens"},
+    {"--pay 0.6 --guard all", "--pay: does not go with several guards"},
+    {"--pay 0.6 --bench", "--pay: does not go with --bench"},
+    {"--segments 3 --pay 1", "--segments: does not go with --pay"},
+    {"--segments 33", "--segments: \"33\" is not a number from 1 to 32"},
     {"--seed 5", "--seed: goes with --bench, --sweep or several gu"},
     {"--orders 5000", "--orders and --only go with --bench only"},
     {"--only redis-memory", "--orders and --only go with --bench only"},

@@ -103,4 +103,12 @@ TEST(a_whole_run_on_a_cluster, struct world *world)
     run_on(world, words, "");
 }
 
+/* The last units are where few buyers are: they move, and all are sold. */
+TEST(a_sale_in_segments_over_a_cluster, struct world *world)
+{
+    static const char *const words[] = {"cluster", "-", "3", "1", NULL};
+
+    run_on(world, words, "--segments 3 --guard fenced --sync-replicas 1 --sync-ms 1000");
+}
+
 GROUP(testing_ignore_sigpipe, NULL);

@@ -7,7 +7,7 @@
 #include "audit/audit.h"
 
 #define CHECK(name) (1U << (unsigned)AUDIT_##name)
-enum { LT_ALL_CHECKS = (1 << AUDIT_CHECK_COUNT) - 1 };
+enum { LT_ALL_CHECKS = (1 << AUDIT_FIRST_OF_SEGMENTS) - 1 }; /* of a plain sale */
 
 /* A sale of so many units that an operator has put up, and of which nothing is sold. */
 void lt_facts_put_up(struct facts *facts, int64_t units);

@@ -14,7 +14,7 @@
 enum {
     LT_RIG_INSTANCES = 2,
     LT_RIG_INSTANCES_MAX = 3,
-    LT_RIG_WORDS_MAX = 10,
+    LT_RIG_WORDS_MAX = 12,
     LT_RIG_FIRST_MAX = 4
 };
 

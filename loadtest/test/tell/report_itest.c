@@ -11,20 +11,37 @@
 #include "test/support/lt_page.h"
 #include "test/support/testing.h"
 
-enum { LIMIT_MS = 120000, PATH_ROOM = LT_PATH_MAX + 64, FILES = 4 };
+enum { LIMIT_MS = 120000, PATH_ROOM = LT_PATH_MAX + 64, FILES = 6 };
 
 static struct {
     struct lt_place place;
-    char files[FILES][PATH_ROOM]; /* verify, compare, sweep, locks */
+    char files[FILES][PATH_ROOM]; /* verify, compare, sweep, locks, ways, bench */
     char out[PATH_ROOM];
     char index[PATH_ROOM + 16];
 } scene;
 
 static const char *const section_ids[] = {
-    "verdicts",    "guards",  "throughput",           "latency",
-    "connections", "batches", "lock-times-of-guards", "locks",
-    "figures",     "machine"};
+    "verdicts", "guards", "throughput", "latency", "connections", "batches", "lock-times-of-guards",
+    "locks",    "ways",   "ladder",     "scaling", "figures",     "machine"};
 enum { SECTION_COUNT = sizeof section_ids / sizeof *section_ids };
+
+/* Of a bench, which takes long: two steps of the ladder, and more masters. */
+static const char bench[] =
+    "{\"mode\":\"bench\",\"settings\":{\"seed\":1},\"rows\":[],\"ladder\":["
+    "{\"place\":\"one\",\"servers\":\"one Redis\",\"stores\":\"AOF always\",\"guard\":\"setnx\","
+    "\"needs\":\"\",\"expected\":\"stuck\",\"flaw\":\"no expiry\",\"crash\":\"none is lost\","
+    "\"keeps_orders\":true,\"orders_per_s\":{\"repeats\":[200]},\"p99_ms\":{\"repeats\":[7]},"
+    "\"void\":null},"
+    "{\"place\":\"everysec\",\"servers\":\"one Redis\",\"stores\":\"AOF "
+    "everysec\",\"guard\":\"script\","
+    "\"needs\":\"\",\"expected\":\"sound\",\"flaw\":\"\",\"crash\":\"a "
+    "second\",\"keeps_orders\":false,"
+    "\"orders_per_s\":{\"repeats\":[300]},\"p99_ms\":null,\"void\":\"no answer\"}],"
+    "\"scaling\":{\"measured\":[{\"masters\":1,\"orders_per_s\":{\"repeats\":[900]}}],"
+    "\"times\":{\"purchase_us\":35,\"batch_us\":170,\"each_us\":9,\"round_us\":2,\"batch_most\":"
+    "256},"
+    "\"simulated\":[{\"masters\":64,\"instances\":250,\"orders_per_s\":{\"repeats\":[80001]},"
+    "\"early_per_s\":{\"repeats\":[80002]},\"moves\":{\"repeats\":[4]}}]}}";
 
 /* A sale, three guards side by side, a sweep and a lock: a second or a few each. */
 BEFORE_ALL()
@@ -36,15 +53,17 @@ BEFORE_ALL()
         "loadtest --quiet --sweep mutex,script --connections 8 --repeat 1 --out @sweep",
         "lockbench --only rate-mutex --only handover-mutex-1- --repeat 1 --duration 0.1 "
         "--json @locks.json",
+        "lockcompare --only flock --repeat 1 --duration 0.1 --json @ways.json",
     };
-    static const char *const names[FILES] = {"verify/result.json", "compare/result.json",
-                                             "sweep/result.json", "locks.json"};
+    static const char *const names[FILES - 1] = {"verify/result.json", "compare/result.json",
+                                                 "sweep/result.json", "locks.json", "ways.json"};
 
     assert_true(lt_place_open(&scene.place));
-    for (int i = 0; i < FILES; i++) {
+    for (int i = 0; i < FILES - 1; i++) {
         (void)snprintf(scene.files[i], PATH_ROOM, "%s/%s", scene.place.dir, names[i]);
         (void)lt_must(&scene.place, 0, "%s", runs[i]);
     }
+    assert_true(lt_place_write(&scene.place, "bench.json", bench, scene.files[FILES - 1]));
     (void)snprintf(scene.out, sizeof scene.out, "%s/a 'quoted' page", scene.place.dir);
     (void)snprintf(scene.index, sizeof scene.index, "%s/index.html", scene.out);
 }
@@ -97,9 +116,11 @@ static int count_words(const char *text, const char *words)
 TEST(all_results_make_a_whole_page)
 {
     static const char *const figures[] = {
-        "throughput-over-time", "latency-by-outcome", "guards-connections", "batch-throughput",
-        "lock-times",           "lock-rates",         "lock-handover"};
-    const char *const files[] = {scene.files[0], scene.files[1], scene.files[2], scene.files[3]};
+        "throughput-over-time", "latency-by-outcome", "guards-connections",
+        "batch-throughput",     "lock-times",         "lock-rates",
+        "lock-handover",        "lock-ways",          "orders-by-masters"};
+    const char *const files[] = {scene.files[0], scene.files[1], scene.files[2],
+                                 scene.files[3], scene.files[4], scene.files[5]};
     char *page = page_of(files, FILES);
 
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
@@ -108,12 +129,20 @@ TEST(all_results_make_a_whole_page)
         assert_non_null(strstr(page, figure));
     }
     assert_int_equal(2 * sizeof figures / sizeof *figures, count_words(page, "role=\"img\""));
-    assert_int_equal(1, count_words(page, "class=\"missing\"")); /* no bench was given */
+    assert_int_equal(0, count_words(page, "class=\"missing\""));
+    assert_non_null(strstr(page, "one Redis; AOF everysec"));
+    assert_non_null(strstr(page, "<td>1.50</td>")); /* of the first */
+    assert_non_null(strstr(page, "? no promise"));
+    assert_non_null(strstr(page, "64 masters</th><td>simulated, until the last unit is sold"));
+    assert_non_null(strstr(page, "<td>no expiry</td>"));
+    assert_non_null(strstr(page, "</span>: a second</td><td> void: no answer</td>"));
+    assert_non_null(strstr(page, "one Redis, AOF always: script.")); /* not measured */
     assert_non_null(strstr(page, "2 of 2 sales passed"));
     assert_non_null(strstr(page, "sold out after"));
     assert_non_null(strstr(page, "locks in each sale"));
     assert_non_null(strstr(page, "too few repeats"));
-    assert_null(strstr(page, "faster than")); /* one repeat tells nothing */
+    assert_non_null(strstr(page, "cannot be")); /* no server of flock's is lost */
+    assert_null(strstr(page, "faster than"));   /* one repeat tells nothing */
     free(page);
 }
 
@@ -122,7 +151,8 @@ TEST(a_section_without_data_says_how_to_get_it)
     const char *const files[] = {scene.files[3]};
     char *page = page_of(files, 1);
 
-    assert_int_equal(SECTION_COUNT - 2, count_words(page, "class=\"missing\""));
+    assert_int_equal(SECTION_COUNT - 2,
+                     count_words(page, "class=\"missing\"")); /* locks, machine */
     assert_non_null(strstr(page, "<code>loadtest --sweep all</code>"));
     assert_non_null(strstr(page, "<code>loadtest --guard all</code>"));
     free(page);

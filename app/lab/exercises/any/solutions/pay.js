@@ -1,0 +1,16 @@
+// Pay against expiry: each move looks and writes in one step.
+'use strict';
+const { redis, tell, STOCK, ORDERS, ORDER, ROLE } = require('../resp.js');
+
+const SETTLE = `
+local state = redis.call('HGET', KEYS[1], ARGV[1]) or 'expired'
+if state ~= 'held' then return state end
+if ARGV[2] == 'pay' then
+  redis.call('HSET', KEYS[1], ARGV[1], 'paid')
+  return 'paid'
+end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('INCR', KEYS[2])
+return 'expired'`;
+
+tell(() => redis('EVAL', SETTLE, 2, ORDERS, STOCK, ORDER, ROLE));

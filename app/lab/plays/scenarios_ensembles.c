@@ -1,0 +1,143 @@
+/*
+ * Scenarios 30 and 31: locks in ZooKeeper, by what a session and a watch are.
+ */
+#include "lab/stage/stage.h"
+#include "scenarios.h"
+
+/* ---- 30: the session ---------------------------------------------------------------------------------- */
+
+#define SESSION_ENDS                                                                               \
+    END_SESSION("no ping of A arrives any more; after 3 s ZooKeeper ends its session, and the "    \
+                "node is gone",                                                                    \
+                "A 的 ping 不再到达；3 秒后 ZooKeeper 结束它的会话，节点随之消失")
+
+static const struct stage_move session_expired[] = {
+    UNTIL(A, "XADD",
+          "makes its node, which is the first: it has the lock; reads: one is left; it is still "
+          "held, so it writes...",
+          "建立节点，排在第一：拿到锁；读到：还剩一盏；锁还在手里，于是去写……"),
+    SESSION_ENDS,
+    FINISH(B, "makes its node, takes the lock, sells the last lamp, deletes the node",
+           "建立节点，加锁，卖出最后一盏灯，删除节点"),
+    FINISH(A, "...and the write arrives only now: Redis has never heard of that session",
+           "……写入现在才到达：Redis 从没听说过那个会话"),
+    {.verb = NULL},
+};
+
+static const struct stage_move session_fenced[] = {
+    UNTIL(A, "EVALSHA fence-check",
+          "takes the lock; its token is the number of the transaction that made its node; sends "
+          "its write with it...",
+          "加锁；令牌是建立节点的那个事务的编号；带着令牌写……"),
+    SESSION_ENDS,
+    FINISH(B, "takes the lock, with a greater token; Redis sees it, and sells",
+           "加锁，令牌更大；Redis 看到它，卖出一盏"),
+    FINISH(A, "...which arrives only now: its token is lower, Redis refuses",
+           "……写入现在才到：令牌更小，Redis 拒绝"),
+    {.verb = NULL},
+};
+
+/* ---- 31: the watch -------------------------------------------------------------------------------------- */
+
+#define ASK "zookeeper> getChildren"
+
+/* As it should be: lockkit's own. */
+static void wait_for_next(struct stage_actor *self)
+{
+    lk_client *client =
+        lk_client_open(&(struct lk_client_options){.url = stage_url_beside(self)}, NULL);
+    lk_lock *lock = client ? lk_mutex_new(client, LAMP, NULL) : NULL;
+
+    if (lock && lk_lock_wait(lock, STAGE_LONG_MS, NULL) == LK_OK) {
+        herd_work(self);
+        (void)lk_lock_release(lock, NULL);
+    }
+    lk_lock_free(lock);
+    lk_client_close(client);
+}
+
+static const struct stage_move herd[] = {
+    UNTIL(A, "GET", "makes its node: it is the first, so it has the lock",
+          "建立节点：排在第一，拿到锁"),
+    WAIT(B, "is second; watches the first node", "排第二；监视第一个节点"),
+    WAIT(C, "is third; watches the first node, too", "排第三；也监视第一个节点"),
+    WAIT(D, "is fourth; watches the first node, too", "排第四；也监视第一个节点"),
+    FINISH(A, "works, and deletes its node", "工作，然后删除节点"),
+    HEAR(B, ASK, "is woken: its turn", "被唤醒：轮到它了"),
+    HEAR(C, ASK, "is woken, too", "也被唤醒"),
+    HEAR(D, ASK, "is woken, too", "也被唤醒"),
+    WAIT(C, "asks: B is first now; watches its node", "询问：现在 B 排第一；监视它的节点"),
+    WAIT(D, "asks: B is first now; watches its node", "询问：现在 B 排第一；监视它的节点"),
+    FINISH(B, "works, deletes its node, and wakes both again", "工作，删除节点，又把两个都唤醒"),
+    {.verb = NULL},
+};
+
+static const struct stage_move one_by_one[] = {
+    UNTIL(A, "GET", "makes its node: it is the first, so it has the lock",
+          "建立节点：排在第一，拿到锁"),
+    WAIT(B, "is second; watches A's node", "排第二；监视 A 的节点"),
+    WAIT(C, "is third; watches B's node", "排第三；监视 B 的节点"),
+    WAIT(D, "is fourth; watches C's node", "排第四；监视 C 的节点"),
+    FINISH(A, "works, and deletes its node", "工作，然后删除节点"),
+    HEAR(B, ASK, "is woken, alone: its turn", "只有它被唤醒：轮到它了"),
+    FINISH(B, "works, and deletes its node", "工作，然后删除节点"),
+    HEAR(C, ASK, "is woken, alone: its turn", "只有它被唤醒：轮到它了"),
+    FINISH(C, "works, and deletes its node", "工作，然后删除节点"),
+    HEAR(D, ASK, "is woken, alone: its turn", "只有它被唤醒：轮到它了"),
+    FINISH(D, "works, and deletes its node", "工作，然后删除节点"),
+    {.verb = NULL},
+};
+
+#define ALL_FOUR(what)                                                                             \
+    {                                                                                              \
+        {.body = (what)}, {.body = (what)}, {.body = (what)},                                      \
+        {                                                                                          \
+            .body = (what)                                                                         \
+        }                                                                                          \
+    }
+
+const struct lab_scenario scenarios_ensembles[] = {
+    {LESSON(
+         "30a", "session-expired", "The session expires, its owner writes on: oversold",
+         "会话过期，持有者继续写：超卖",
+         "In ZooKeeper a lock is a node that lives as long as its client's session, and the "
+         "session as long as the servers hear of the client in time. Who stands still for "
+         "longer has lost the lock, and does not know. The write goes to another system, which "
+         "does not know either.",
+         "在 ZooKeeper 里，锁是一个节点，和客户端的会话同生共死；而会话只在服务器按时收到客户端消"
+         "息时才存在。停顿得更久的客户端已经丢了锁，自己却不知道。写入去往另一个系统，它也不知"
+         "道。"),
+     .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "session-fenced", .beside = TAP_ZOOKEEPER,
+     .cast = {{.guard = &scenario_guard_zookeeper_unchecked},
+              {.guard = &scenario_guard_zookeeper_unchecked}},
+     .moves = session_expired},
+    {LESSON(
+         "30b", "session-fenced", "The node's number refuses the late write",
+         "节点的编号拒绝迟到的写入",
+         "Every node has the number of the transaction that made it (czxid), and these only "
+         "grow: a fencing token for nothing. The resource remembers the greatest it has seen, "
+         "and refuses any lower one, whoever believes what of a session.",
+         "每个节点都有建立它的那个事务的编号（czxid），而且只会增大：现成的防护令牌。资源记住见过"
+         "的最大编号，拒绝任何更小的，不管谁以为会话还在。"),
+     .leads_to = "herd", .beside = TAP_ZOOKEEPER,
+     .cast = {{.guard = &guard_zookeeper}, {.guard = &guard_zookeeper}}, .units = 2,
+     .moves = session_fenced},
+    {LESSON("31a", "herd", "One release wakes the whole herd", "一次释放惊动整群",
+            "If all who wait watch the same node, its end wakes all of them. All ask who is first, "
+            "one is, and the others watch again: with a thousand waiters a thousand questions for "
+            "each release, of which one was needed. Nothing breaks but the servers.",
+            "如果所有等待者都监视同一个节点，它的消失会唤醒所有人。大家都来问谁排第一，只有一个是，"
+            "其余的再去监视：一千个等待者，每次释放就有一千次询问，真正需要的只有一次。什么都没坏，"
+            "除了服务器。"),
+     .expected = {{LAB_HERD, 7}}, .leads_to = "one-by-one", .beside = TAP_ZOOKEEPER,
+     .cast = ALL_FOUR(herd_wait), .wakes_one = true, .moves = herd},
+    {LESSON("31b", "one-by-one", "Watching the one before wakes one", "监视前一个，只唤醒一个",
+            "Everybody watches the node right before its own, and nothing else. A release wakes "
+            "the next one, and if somebody in the middle goes, only who is behind it looks again. "
+            "That is how Curator's locks do it, and lockkit's: this is its mutex.",
+            "每个人只监视紧挨在自己前面的节点。一次释放只唤醒下一个；如果中间有人离开，也只有它后面"
+            "那个再看一眼。Curator 的锁这样做，lockkit 也一样：这里用的就是它的 mutex。"),
+     .leads_to = "pay-after-look", .beside = TAP_ZOOKEEPER, .cast = ALL_FOUR(wait_for_next),
+     .wakes_one = true, .moves = one_by_one},
+    {.name = NULL},
+};

@@ -1,0 +1,122 @@
+/*
+ * What passes between a client and Redis, to the tap (protocol.h): resp.c has its framing, labels.c its words.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "protocol.h"
+
+static bool is_verb(const struct resp_words *words, size_t at, const char *name)
+{
+    return at < words->count && words->word[at].len == strlen(name) &&
+           strncasecmp(words->word[at].data, name, strlen(name)) == 0;
+}
+
+static enum protocol_kind kind_of(const struct protocol_speaker *who, struct lk_bytes request,
+                                  const char *text)
+{
+    static const struct {
+        const char *verb;
+        enum protocol_kind kind;
+    } table[] = {
+        {"HELLO", PROTOCOL_OWN},          {"AUTH", PROTOCOL_OWN},
+        {"SELECT", PROTOCOL_OWN},         {"CLIENT", PROTOCOL_OWN},
+        {"INFO", PROTOCOL_OWN},           {"ROLE", PROTOCOL_OWN},
+        {"PING", PROTOCOL_OWN},           {"SCRIPT", PROTOCOL_OWN},
+        {"COMMAND", PROTOCOL_OWN},        {"QUIT", PROTOCOL_OWN},
+        {"SUBSCRIBE", PROTOCOL_LISTENS},  {"PSUBSCRIBE", PROTOCOL_LISTENS},
+        {"SSUBSCRIBE", PROTOCOL_LISTENS},
+    };
+    struct resp_words words;
+
+    (void)who;
+    resp_read_words(request.data, request.len, &words);
+    if (words.count == 0) return PROTOCOL_UNANSWERED;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (is_verb(&words, 0, table[i].verb)) return table[i].kind;
+    }
+    if (text && strstr(text, "owner-check+check.lua")) return PROTOCOL_OWN; /* a watchdog's look */
+    return text && strstr(text, "_renew.lua") ? PROTOCOL_RENEWS : PROTOCOL_SHOWN;
+}
+
+static void print_request(const struct protocol_speaker *who, struct lk_bytes request, FILE *out)
+{
+    struct resp_words words;
+
+    resp_read_words(request.data, request.len, &words);
+    labels_print_command(who->labels, who->actor, &words, out);
+}
+
+static void print_reply(const struct protocol_speaker *who, struct lk_bytes request,
+                        struct lk_bytes reply, FILE *out)
+{
+    struct resp_words words;
+
+    resp_read_words(request.data, request.len, &words);
+    labels_print_reply(who->labels, who->actor, words.word[0], reply, out);
+}
+
+/* Which digest is which script: SCRIPT LOAD tells, or EVALSHA that was refused and then EVAL. */
+static bool learn(const struct protocol_speaker *who, struct lk_bytes request,
+                  struct lk_bytes reply)
+{
+    struct resp_words words;
+
+    resp_read_words(request.data, request.len, &words);
+    if (words.count < 2) return false;
+    if (!reply.data && is_verb(&words, 0, "EVAL"))
+        labels_learn_script(who->labels, lk_bytes_of(who->memo), words.word[1]);
+    if (!reply.data || reply.len == 0) return false;
+    if (is_verb(&words, 0, "SCRIPT") && words.count > 2 && reply.data[0] == '$')
+        labels_learn_script(who->labels, resp_string(reply.data, reply.len), words.word[2]);
+    if (is_verb(&words, 0, "EVALSHA") && reply.len > 9 && memcmp(reply.data, "-NOSCRIPT", 9) == 0)
+        (void)snprintf(who->memo, PROTOCOL_MEMO_SIZE, "%.*s", (int)words.word[1].len,
+                       words.word[1].data);
+    return false;
+}
+
+/* "HELLO 3" becomes "HELLO 1", which the server refuses: its client goes on in RESP 2. */
+static void tame(char *bytes, struct lk_bytes request)
+{
+    struct resp_words words;
+
+    resp_read_words(request.data, request.len, &words);
+    if (words.count > 1 && is_verb(&words, 0, "HELLO") && words.word[1].len == 1)
+        bytes[words.word[1].data - request.data] = '1';
+}
+
+/* "SUBSCRIBE channel", "MESSAGE channel text" */
+static enum protocol_event event_of(const struct protocol_speaker *who, struct lk_bytes piece,
+                                    bool only_events, FILE *out)
+{
+    static const struct {
+        const char *verb, *said;
+        size_t words;
+        enum protocol_event event;
+    } table[] = {{"subscribe", "SUBSCRIBE", 2, PROTOCOL_JOINED},
+                 {"unsubscribe", "UNSUBSCRIBE", 2, PROTOCOL_LEFT},
+                 {"message", "MESSAGE", 3, PROTOCOL_MESSAGE}};
+    struct resp_words words;
+
+    if (!only_events) return PROTOCOL_REPLY;
+    resp_read_words(piece.data, piece.len, &words);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (!is_verb(&words, 0, table[i].verb)) continue;
+        words.word[0] = lk_bytes_of(table[i].said);
+        if (words.count > table[i].words) words.count = table[i].words;
+        if (out) labels_print_command(who->labels, who->actor, &words, out);
+        return table[i].event;
+    }
+    return PROTOCOL_NOISE;
+}
+
+const struct protocol protocol_redis = {
+    .request = resp_length,
+    .reply = resp_length,
+    .kind = kind_of,
+    .print_request = print_request,
+    .print_reply = print_reply,
+    .learn = learn,
+    .tame = tame,
+    .event = event_of,
+};

@@ -1,0 +1,113 @@
+/*
+ * The texts of a play of one's own, and of the ladder; loaded with them.
+ */
+import { inBoth } from '../shared/i18n.js';
+
+export const schedulerMessages = inBoth({
+  'own.title': ['Play it yourself', '自己来调度'],
+  'own.intro': [
+    'You are the scheduler: nobody moves until you say who. Every choice really plays, on a real Redis. Break the promise, in as few choices as you can.',
+    '你就是调度器：你不说谁走，谁也不动。每个选择都在真实的 Redis 上运行。打破承诺：用最少的步数。',
+  ],
+  'own.others': ['Other guards', '其他 guard'],
+  'own.none': ['There is no such guard here, or it cannot be played so.', '没有这个 guard，或者它不能这样调度。'],
+  'own.schedule': ['Your schedule', '你的调度'],
+  'own.empty': ['All stand before their first command. Who goes first?', '大家都停在第一条命令之前。谁先走？'],
+  'own.step': ['Who goes on?', '让谁继续？'],
+  'own.fault': ['Or something goes wrong (left: {left})', '或者出点故障（还剩 {left} 次）'],
+  'own.end': ['Nobody can go on. Undo, or start again.', '谁也不能继续了。请撤销，或者重新开始。'],
+  'own.undo': ['Undo', '撤销'],
+  'own.again': ['Start again', '重新开始'],
+  'own.search': ['Search', '搜索'],
+  'own.searching': ['Searching all schedules, the shortest first …', '正在搜索所有调度，从最短的开始……'],
+  'own.progress': [
+    '{depth} choices deep: {plays} plays, {schedules} schedules, {states} states',
+    '深度 {depth} 步：{plays} 次播放，{schedules} 个调度，{states} 个状态',
+  ],
+  'own.search.broken': [
+    'Shortest, {length} choices: nobody can do it in fewer. {promise}.',
+    '最短，{length} 步：没有人能用更少的步数。{promise}。',
+  ],
+  'own.search.none': [
+    'None within these bounds: {actors} actors, units: {units}, two of these faults: {faults}. {schedules} schedules were tried.',
+    '在此界限内没有反例：{actors} 个参与者，{units} 件货，最多两次故障（{faults}）。共尝试 {schedules} 个调度。',
+  ],
+  'own.search.unfinished': [
+    'None found of fewer than {reached} choices; then the time was over. That is no proof.',
+    '少于 {reached} 步的调度里没有反例；然后时间到了。这不是证明。',
+  ],
+  'own.units': ['Units for sale', '库存件数'],
+  'own.actors': ['Actors', '参与者数'],
+  'own.did': ['{did}: {command}', '{did}：{command}'],
+  'own.not': ['{choice} is not possible now. These are: {choices}', '现在不能选 {choice}。可以选：{choices}'],
+  'own.bad': [
+    'The schedule of the link ends here: what stands at place {at} is not possible. These are: {choices}',
+    '链接里的调度只能到这里：第 {at} 个字符处的选择不可能。可以选：{choices}',
+  ],
+  'own.keys': ['Keys (?)', '按键（?）'],
+  'own.keys.choose': [
+    'A letter plays its choice: a capital one goes on, a small one kills; a sign comes before its letter or number.',
+    '按字母就是选择：大写让它继续，小写把它杀死；带符号的先按符号，再按字母或数字。',
+  ],
+  'own.keys.undo': ['Backspace takes the last choice back.', 'Backspace 撤销上一个选择。'],
+  'own.keys.look': ['← → look at an earlier step, and back.', '← → 查看较早的步骤，再回来。'],
+  'fault.t': ['a lease ends', '租约到期'],
+  'fault.k': ['somebody is killed', '有人被杀死'],
+  'fault.p': ['a process stands still', '进程停住'],
+  'fault.s': ['a request is stuck on its way', '请求滞留在途中'],
+  'fault.r': [
+    'something befalls a server of the lock: it dies, starts again empty, its replica takes its place',
+    '锁的服务器出事：宕机、空着重启、由副本接替',
+  ],
+  'fault.and': [', and ', '，并且'],
+  'fault.or': [', or ', '，或者'],
+  'level.list': ['The ladder', '关卡'],
+  'level.any': ['Any promise', '任何一个承诺'],
+  'level.stars': ['{stars} of 3 stars', '3 颗星得 {stars} 颗'],
+  'level.export': ['Score as text', '文字成绩'],
+  'level.number': ['Level {number}', '第 {number} 关'],
+  'level.goal': [
+    'Break this promise: {promise}. It can be done in {least} choices.',
+    '打破这个承诺：{promise}。最少 {least} 步。',
+  ],
+  'level.goal.none': ['Break any promise.', '打破任何一个承诺。'],
+  'level.allowed': ['Faults that count: {allowed}.', '允许的故障：{allowed}。'],
+  'level.hint': ['Hint', '提示'],
+  'level.needs': ['What it needs: {needed}.', '需要：{needed}。'],
+  'level.needs.none': ['It needs no fault, only the right order.', '不需要故障，只需要合适的顺序。'],
+  'level.half': ['A shortest schedule begins with {half}', '最短的调度以 {half} 开头'],
+  'level.searched': [
+    'Honestly: all schedules of two actors, one unit and these faults were searched, and none breaks a promise. Beyond these bounds that says nothing.',
+    '实话实说：两个参与者、一件货、这些故障之内的所有调度都搜过了，没有反例。超出此界限则不作保证。',
+  ],
+  'level.done': ['Done in {moves} choices: nobody can do it in fewer.', '{moves} 步完成：没有人能用更少的步数。'],
+  'level.more': ['Done in {moves} choices; it can be done in {least}.', '{moves} 步完成；最少可以 {least} 步。'],
+  'level.unfair': [
+    'The promise is broken, but by a fault that does not count here.',
+    '承诺被打破了，但用了这一关不允许的故障。',
+  ],
+  'level.next': ['Next: {guard}', '下一关：{guard}'],
+  'level.of.none': ['Both read before either has written.', '两个人都先读，之后才有人写。'],
+  'level.of.get-then-set': ['Asking for the lock and taking it are two steps.', '先问锁、再拿锁，是两步。'],
+  'level.of.setnx': ['A lock without an end: who could ever free it?', '没有期限的锁：还有谁能释放它？'],
+  'level.of.setnx-expire': ['Between the two commands there is a lock without an end.', '两条命令之间，锁没有期限。'],
+  'level.of.set-del': ['It deletes without asking whose lock it is.', '删除之前不问锁是谁的。'],
+  'level.of.get-del': ['Asking whose it is and deleting it are two steps.', '先问是谁的、再删除，是两步。'],
+  'level.of.mutex-unchecked': ['The release is checked; is the write?', '释放时检查了；写入时呢？'],
+  'level.of.watchdog-unchecked': [
+    'Who stands still renews nothing, and does not know it.',
+    '停住的进程不会续约，自己也不知道。',
+  ],
+  'level.of.unmarked': ['The buyer hears “no”; where is the request?', '买家听到“没有”；请求现在在哪里？'],
+  'level.of.redlock-unchecked': [
+    'A does not reach redis-3, B not redis-1: which server do both ask, and what does it remember?',
+    'A 连不上 redis-3，B 连不上 redis-1：两人都问哪一台？它还记得什么？',
+  ],
+  'level.of.pay-after-look': [
+    'A looks whether its order is held, and then writes that it is paid; whose time runs meanwhile?',
+    'A 先看订单是否还占着，再写“已付款”；这期间谁的时间在走？',
+  ],
+  'level.of.per-buyer-lock': ['Each buyer has a lock; what do they share?', '每个买家一把锁；他们共享的是什么？'],
+  'level.of.decr-blind': ['It counts down, and does not look at the answer.', '它减了库存，却不看应答。'],
+  'level.of.mutex': ['The lock is taken, checked and given back in one step.', '加锁、检查、释放在同一步里完成。'],
+});

@@ -1,0 +1,110 @@
+/*
+ * The errata: every claim names plays that there are, every link shows one that comes to what the page says,
+ * by the keyboard, too; in both languages, and on a phone.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { CLAIMS, errataMessages } from '../errata/claims.js';
+import { assertNoSideScroll, everyLook, look, openPage, useService } from './support.mjs';
+
+const PLAY_MS = 60_000;
+const list = { en: [], zh: [] };
+const lab = useService({}, async ({ url }) => {
+  for (const lang of ['en', 'zh'])
+    list[lang] = (await (await fetch(`${url}/api/v1/lab/scenarios?lang=${lang}`)).json()).scenarios;
+});
+const RUNS = [...new Set(CLAIMS.flatMap(({ runs }) => runs))];
+
+async function open(its = {}) {
+  const page = await openPage(lab.browser, lab.service.url, { path: '/lab/errata', ...its });
+  await page.waitForSelector('.claims');
+  return page;
+}
+
+/** Its run is on the page, at its end: what it broke, as the list of scenarios tells it. */
+async function assertPlayed(page, { name, expected }) {
+  await page.waitForSelector(`.view[data-name="${name}"]`, { timeout: PLAY_MS });
+  await page.keyboard.press('End');
+  await page.waitForSelector('.verdict:not([hidden])');
+  const broken = await page.$$eval('.verdict [data-promise]', (items) => items.map(({ dataset }) => dataset.promise));
+  assert.deepEqual(
+    broken,
+    expected.map(({ promise }) => promise),
+  );
+  assert.equal(await page.locator('.unexpected').count(), 0);
+}
+
+test('each claim has its texts, and names plays that there are', () => {
+  const names = list.en.map(({ name }) => name);
+  const keys = CLAIMS.flatMap(({ id }) => ['said', 'true', 'why'].map((part) => `${id}.${part}`));
+
+  for (const run of RUNS) assert.ok(names.includes(run), run);
+  for (const { id, runs } of CLAIMS) assert.ok(runs.length > 0, id);
+  for (const lang of ['en', 'zh']) {
+    const own = Object.keys(errataMessages[lang]).filter((key) => !key.startsWith('errata.'));
+    assert.deepEqual(own.sort(), [...keys].sort());
+  }
+});
+
+describe('a link of the page plays to what the page says', () => {
+  for (const name of RUNS) {
+    test(name, async (t) => {
+      const scenario = list.en.find((one) => one.name === name);
+      if (scenario.lacks) return t.skip(`install ${scenario.lacks}`);
+      const page = await open();
+      const row = page.locator(`[data-run="${name}"]`).first();
+
+      for (const { meaning, step } of scenario.expected)
+        assert.ok((await row.innerText()).includes(`${meaning}, in step ${step}`));
+      if (scenario.expected.length === 0) assert.match(await row.innerText(), /every promise is kept/);
+      await row.locator('a').click();
+      await assertPlayed(page, scenario);
+      return null;
+    });
+  }
+});
+
+test('from the lab to a claim to its play by the keyboard alone, in Chinese', async () => {
+  const page = await openPage(lab.browser, lab.service.url, { path: '/lab', lang: 'zh' });
+  const tabTo = async (selector) => {
+    for (let i = 0; i < 200; i++) {
+      if (await page.evaluate((wanted) => document.activeElement.matches(wanted), selector)) return;
+      await page.keyboard.press('Tab');
+    }
+    assert.fail(selector);
+  };
+
+  await page.waitForSelector('.chooser a[href="/lab/errata"]');
+  await tabTo('.chooser a[href="/lab/errata"]');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('h1 >> text=文章怎么说，跑一遍看');
+  const setex = list.zh.find(({ name }) => name === 'setex');
+  await tabTo('[data-run="setex"] a');
+  const words = await page.innerText('#setex');
+  assert.ok(words.includes(errataMessages.zh['setex.true']) && words.includes('不成立'));
+  assert.ok(words.includes(`${setex.expected[0].meaning}：在第 2 步`));
+  await page.keyboard.press('Enter');
+  await assertPlayed(page, setex);
+});
+
+test('without its service it shows the claims, and says that the plays are away', async () => {
+  const page = await openPage(lab.browser, lab.service.url, { path: '/livez', mayLoseService: true });
+
+  await page.route('**/api/v1/lab/scenarios*', (route) => route.abort());
+  await page.goto(`${lab.service.url}/lab/errata`);
+  await page.waitForSelector('[role=alert] >> text=does not answer');
+  assert.equal(await page.locator('.claims > li').count(), CLAIMS.length);
+});
+
+describe('each look is accessible and fits; pictures in build/webtest/', () => {
+  for (const its of everyLook()) {
+    test(its.name, async () => {
+      const page = await open(its);
+
+      await look(page, `errata-${its.name}`);
+      await page.setViewportSize({ width: 320, height: 640 });
+      await assertNoSideScroll(page, '320 px wide');
+    });
+  }
+});
