@@ -250,12 +250,13 @@ static void window_offenders(const struct facts *facts, const struct piece *piec
 /* Orders that were made, by their ids, after the ledger says it ended. */
 static void made_late(const struct facts *facts, const struct piece *piece, struct offenders *bad)
 {
-    const struct ledger_entry *first = facts->log + piece->log.from;
-    const struct ledger_entry *last = first + piece->log.count;
+    size_t behind = piece->log.from + piece->log.count;
 
-    do {
-        if (last-- == first) return;
-    } while (audit_is_move(last));
+    while (behind > piece->log.from && audit_is_move(&facts->log[behind - 1]))
+        behind--;
+    if (behind == piece->log.from) return;
+    const struct ledger_entry *last = &facts->log[behind - 1];
+
     if (strcmp(last->event, "ended") != 0) return;
     for (size_t i = piece->sold.from; i < piece->sold.from + piece->sold.count; i++) {
         int64_t made_ms =
