@@ -25,7 +25,7 @@ static const struct {
 } known_scripts[] = {
     {"-- Refuse a write that shows a lower token", "fence-check+purchase.lua"}, /* holds the next */
     {"-- Sell one unit each", "purchase.lua"},
-    {"-- Behind an owner check", "check.lua"},
+    {"-- Behind an owner check", "hold_check.lua"},
     {"-- Settle an attempt", "resolve.lua"},
     {"-- What a payment provider says", "pay_orders.lua"},
     {"-- End the holds", "expire_orders.lua"},

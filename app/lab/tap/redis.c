@@ -35,7 +35,7 @@ static enum protocol_kind kind_of(const struct protocol_speaker *who, struct lk_
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (is_verb(&words, 0, table[i].verb)) return table[i].kind;
     }
-    if (text && strstr(text, "owner-check+check.lua")) return PROTOCOL_OWN; /* a watchdog's look */
+    if (text && strstr(text, "hold_check.lua")) return PROTOCOL_OWN; /* a watchdog's look */
     return text && strstr(text, "_renew.lua") ? PROTOCOL_RENEWS : PROTOCOL_SHOWN;
 }
 
