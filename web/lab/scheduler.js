@@ -244,7 +244,7 @@ export function createScheduler(i18n, { guard, place, play, search, onSchedule, 
         countField('actors', place.actors, t, (actors) => onCount({ actors })),
       ),
     ),
-    start: () => go(place.schedule),
+    start: () => (turn = turn.then(() => go(place.schedule))),
     end: () => document.removeEventListener('keydown', onKey),
   };
 }

@@ -107,6 +107,20 @@ test('a search shows how far it is; who leaves does not keep the lab', async () 
   assert.equal(await page.textContent('.progress'), '');
 });
 
+test('a key that is pressed before the first answer is there is played behind it', async () => {
+  const page = await open('/lab');
+  let first = true;
+
+  await page.route('**/api/v1/lab/plays?*', async (route) => {
+    const pressed = first ? page.waitForSelector('.scheduler').then(() => page.keyboard.press('A')) : null;
+    first = false;
+    await pressed;
+    await route.continue();
+  });
+  await page.goto(lab.service.url + address('none', ''));
+  await played(page, 'none', 'A');
+});
+
 test('a link shows the same again, and counts nothing; back, buttons, help', async () => {
   const page = await open(address('set-del', 'AAAtBA'));
 
