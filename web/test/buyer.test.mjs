@@ -18,13 +18,13 @@ const shop = useShop();
 
 /* ---- buying ------------------------------------------------------------------------------------ */
 
-test('50 pages buy 10 units at once: 10 have one, 40 are told the truth', async () => {
+test('24 pages buy 10 units at once: 10 have one, 14 are told the truth', async () => {
   const id = await shop.newSale(10);
   const pages = [];
 
   /* On a slow machine a kept connection may be too old by the click; the page has to cope with that, too. */
   const mayLoseService = true;
-  for (let i = 0; i < 50; i++) pages.push(await shop.open(id, { width: 400, height: 600, mayLoseService }));
+  for (let i = 0; i < 24; i++) pages.push(await shop.open(id, { width: 400, height: 600, mayLoseService }));
   await Promise.all(pages.map(ready));
   await Promise.all(pages.map((page) => page.evaluate(() => document.querySelector('#buy').click())));
   const told = await Promise.all(pages.map((page) => panel(page, 'yours', 'yours-found', 'sold-out')));

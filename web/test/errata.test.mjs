@@ -47,21 +47,27 @@ test('each claim has its texts, and names plays that there are', () => {
   }
 });
 
-describe('a link of the page plays to what the page says', () => {
-  for (const name of RUNS) {
-    test(name, async (t) => {
-      const scenario = list.en.find((one) => one.name === name);
-      if (scenario.lacks) return t.skip(`install ${scenario.lacks}`);
-      const page = await open();
-      const row = page.locator(`[data-run="${name}"]`).first();
+test('each play is told as the list of plays has it', async () => {
+  const page = await open();
 
-      for (const { meaning, step } of scenario.expected)
-        assert.ok((await row.innerText()).includes(`${meaning}, in step ${step}`));
-      if (scenario.expected.length === 0) assert.match(await row.innerText(), /every promise is kept/);
-      await row.locator('a').click();
-      await assertPlayed(page, scenario);
-      return null;
-    });
+  for (const name of RUNS) {
+    const scenario = list.en.find((one) => one.name === name);
+    const row = await page.locator(`[data-run="${name}"]`).first().innerText();
+    for (const { meaning, step } of scenario.expected) assert.ok(row.includes(`${meaning}, in step ${step}`), row);
+    if (scenario.expected.length === 0) assert.match(row, /every promise is kept/);
+  }
+});
+
+/* That each play comes to what the list says is lab.test.mjs's. */
+test('a link of the page plays to what the page says', async () => {
+  for (const name of RUNS.slice(0, 3)) {
+    const page = await open();
+
+    await page.locator(`[data-run="${name}"] a`).first().click();
+    await assertPlayed(
+      page,
+      list.en.find((one) => one.name === name),
+    );
   }
 });
 
