@@ -85,13 +85,14 @@ static bool change_database(struct stage *stage, const char *sql, const char *wa
     return is_done;
 }
 
-/* The server ends the session of whoever has the lock. */
+/* The server ends the session of whoever has the lock: the lock is free before the connection has ended. */
 static bool terminate_session(struct stage *stage, struct tap_calls *out)
 {
     static const char count[] = "SELECT count(*) FROM pg_catalog.pg_locks"
                                 " WHERE locktype = 'advisory' AND granted";
     int64_t deadline_ms = clock_mono_ms() + STAGE_LIMIT_MS;
     char left[LABEL_VALUE_SIZE] = "";
+    unsigned seen = tap_hang_ups(stage->tap, TAP_POSTGRES);
     bool is_there = change_database(
         stage, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'", "t",
         out);
@@ -100,7 +101,8 @@ static bool terminate_session(struct stage *stage, struct tap_calls *out)
         is_there = database_ask(servers_database(stage->servers), count, left, sizeof left);
         clock_pause_ms(LOOK_MS);
     }
-    return is_there && !tap_is_interrupted();
+    return is_there && tap_wait_hang_up(stage->tap, TAP_POSTGRES, seen, STAGE_LIMIT_MS) &&
+           !tap_is_interrupted();
 }
 
 /* ---- in ZooKeeper ----------------------------------------------------------------------------------- */

@@ -451,6 +451,7 @@ void link_serve(struct tap *tap, struct link *link, bool is_server)
 
     if (link->server < 0 || fd < 0) return; /* closed a moment ago */
     if (!buffer_receive(buffer, fd)) {
+        if (is_server) tap->hang_ups[tap->wires[link->wire].server]++;
         if (is_server && link->is_held) {
             link->is_over = true;
         } else if (is_server) {

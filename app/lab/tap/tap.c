@@ -362,6 +362,25 @@ bool tap_wait_renewals(struct tap *tap, int wire, unsigned count, int64_t limit_
     return is_there;
 }
 
+unsigned tap_hang_ups(struct tap *tap, unsigned server)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    unsigned hang_ups = tap->hang_ups[server];
+    (void)pthread_mutex_unlock(&tap->mutex);
+    return hang_ups;
+}
+
+bool tap_wait_hang_up(struct tap *tap, unsigned server, unsigned seen, int64_t limit_ms)
+{
+    int64_t deadline_ms = clock_mono_ms() + limit_ms;
+
+    (void)pthread_mutex_lock(&tap->mutex);
+    while (tap->hang_ups[server] <= seen && wait_locked(tap, deadline_ms)) {}
+    bool has_come = tap->hang_ups[server] > seen;
+    (void)pthread_mutex_unlock(&tap->mutex);
+    return has_come;
+}
+
 bool tap_has_asked(struct tap *tap, int wire)
 {
     (void)pthread_mutex_lock(&tap->mutex);

@@ -151,6 +151,10 @@ enum tap_state tap_wait(struct tap *tap, int wire, int64_t limit_ms);
    shown as one call. */
 bool tap_wait_renewals(struct tap *tap, int wire, unsigned count, int64_t limit_ms);
 
+/* How often a server has ended a connection of the actors; wait until that is more than `seen`. */
+unsigned tap_hang_ups(struct tap *tap, unsigned server);
+bool tap_wait_hang_up(struct tap *tap, unsigned server, unsigned seen, int64_t limit_ms);
+
 /* What was stuck arrives; true once the server has answered. */
 bool tap_deliver(struct tap *tap, int wire, int64_t limit_ms);
 

@@ -83,6 +83,7 @@ struct tap {
     pthread_mutex_t mutex; /* guards all below, and the labels */
     bool is_closing;
     char servers[TAP_SERVERS_MAX][PATH_MAX]; /* their sockets; "": down, or there is none */
+    unsigned hang_ups[TAP_SERVERS_MAX];      /* of each, that were seen */
     size_t wire_count;
     struct wire wires[TAP_WIRES_MAX];
     struct link links[TAP_LINKS_MAX];
