@@ -19,6 +19,7 @@
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
+#include "base/streams.h"
 #include "base/utf8.h"
 #include "events/broadcast.h"
 #include "gate/operators_log.h"
@@ -588,6 +589,7 @@ int main(int argc, char **argv)
     sigset_t ours;
     int failed = 0;
 
+    streams_open();
     if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_FAILED;
     switch (config_read(&(struct config_source){.argc = argc, .argv = argv}, &config, &why)) {
     case CONFIG_HELP:

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "base/secret.h"
+#include "base/streams.h"
 #include "evidence/charge_log.h"
 #include "evidence/client_log.h"
 #include "evidence/ledger.h"
@@ -296,6 +297,7 @@ int main(int argc, char **argv)
     struct failure failure = {.text = ""};
     struct facts facts;
 
+    streams_open();
     int status = parse(argc, argv, &arguments);
     if (status >= 0) return status;
     (void)signal(SIGPIPE, SIG_IGN); /* a server that closes is told in words */

@@ -13,6 +13,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
+#include "base/streams.h"
 #include "measure/bench_run.h"
 #include "measure/compare.h"
 #include "tell/bench_report.h"
@@ -209,6 +210,7 @@ int main(int argc, char **argv)
     struct failure failure = {.text = ""};
     struct options options;
 
+    streams_open();
     if (!options_parse(argc, argv, &options, &failure)) {
         (void)fprintf(stderr, "loadtest: %s\n", failure.text);
         return EXIT_USAGE_OR_VOID;

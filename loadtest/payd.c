@@ -13,6 +13,7 @@
 #include "base/moment.h"
 #include "base/programs.h"
 #include "base/secret.h"
+#include "base/streams.h"
 #include "pay/payd_door.h"
 
 enum { EXIT_DONE = 0, EXIT_CANNOT_RUN = 1, EXIT_BAD_WORDS = 2, LOOK_EVERY_MS = 50 };
@@ -193,6 +194,7 @@ int main(int argc, char **argv)
     static struct arguments arguments = {.listen = "127.0.0.1:0", .faults = {.seed = 1}};
     struct failure failure = {.text = ""};
 
+    streams_open();
     int status = parse(argc, argv, &arguments, &failure);
     if (status < 0) {
         interrupt_watch();

@@ -12,6 +12,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
+#include "base/streams.h"
 #include "proxy/proxy_control.h"
 #include "proxy/proxy_options.h"
 #include "proxy/proxy_schedule.h"
@@ -146,6 +147,7 @@ int main(int argc, char **argv)
     struct failure failure = {.text = ""};
     int status = EXIT_DONE;
 
+    streams_open();
     if (argc > 1 && strcmp(argv[1], "ctl") == 0) return proxy_ctl(argc - 2, argv + 2);
     interrupt_watch();
     bool is_understood = proxy_options_parse(argc, argv, &proxy.options, &failure) &&

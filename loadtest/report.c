@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/streams.h"
 #include "page/page.h"
 
 enum { EXIT_WRITTEN = 0, EXIT_UNUSABLE = 2, EXIT_NOT_WRITTEN = 3 };
@@ -73,6 +74,7 @@ int main(int argc, char **argv)
     struct page_results results = {.roots = {NULL}};
     struct failure failure = {.text = ""};
 
+    streams_open();
     bool is_usable = parse(argc, argv, &arguments, &failure);
     if (is_usable && arguments.is_help) return print_help();
     if (is_usable && arguments.is_version) {
