@@ -61,6 +61,7 @@ struct parts {
     int64_t report_at_ms;          /* monotonic: not before */
     char operators_log[PATH_SIZE]; /* file */
     const sigset_t *signals;       /* borrowed */
+    struct jwks_source *issuer;    /* of buyers' tokens; NULL: they are ours alone */
     struct stop_watch *watch;
 };
 
@@ -398,7 +399,9 @@ static bool add_key(struct token_keys *keys, const char *flag, const char *path,
 static int start_identity(const struct config *config, struct parts *parts)
 {
     struct start_error why = {0};
-    struct token_keys keys = {0};
+    struct token_rules rules = {.issuer = config->token_issuer,
+                                .audience = config->token_audience,
+                                .leeway_s = config->token_leeway_s};
     char token_file[PATH_SIZE];
 
     if (!data_folder_take(config->data, &why)) return fail(EXIT_FAILED, &why);
@@ -410,16 +413,19 @@ static int start_identity(const struct config *config, struct parts *parts)
     (void)snprintf(token_file, sizeof token_file, "%s%s",
                    config->admin_token ? config->admin_token : config->data,
                    config->admin_token ? "" : "/admin.token");
-    if (!add_key(&keys, "--token-key", config->token_key, &why) ||
-        !add_key(&keys, "--token-key-2", config->token_key_2, &why) ||
+    if (!add_key(&rules.keys, "--token-key", config->token_key, &why) ||
+        !add_key(&rules.keys, "--token-key-2", config->token_key_2, &why) ||
         !add_key(&parts->service.payment_keys, "--payment-key", config->payment_keys[0], &why) ||
         !add_key(&parts->service.payment_keys, "--payment-key-2", config->payment_keys[1], &why))
         return fail(EXIT_USAGE, &why);
+    if (config->token_jwks) parts->issuer = jwks_source_new(config->token_jwks, &why);
+    if (config->token_jwks && !parts->issuer) return fail(EXIT_USAGE, &why);
     parts->service.identity = identity_new(&(struct identity_options){.trusts_user_id = config->lab,
                                                                       .operator_file = token_file,
-                                                                      .keys = &keys},
+                                                                      .rules = &rules,
+                                                                      .issuer = parts->issuer},
                                            &why);
-    explicit_bzero(&keys, sizeof keys);
+    explicit_bzero(&rules, sizeof rules);
     return parts->service.identity ? 0 : fail(EXIT_FAILED, &why);
 }
 
@@ -499,13 +505,24 @@ static void print_url_without_password(const char *url)
     }
 }
 
+/* Each address of a list. */
+static void print_urls(const char *list)
+{
+    for (size_t len = 0; *list; list += len + (list[len] == ',')) {
+        len = strcspn(list, ",");
+        (void)printf(" http://%.*s", (int)len, list);
+    }
+}
+
 static void announce(const struct config *config, const struct parts *parts)
 {
-    if (!config->token_key && !config->lab)
-        log_line(LOG_WARN, "no --token-key and no --lab: nobody can buy");
-    (void)printf("seckilld %s: buyers http://%s, admin http://%s, redis ", config->instance,
-                 server_address(parts->server, PORT_BUYERS),
-                 server_address(parts->server, PORT_OPERATORS));
+    if (!config->token_key && !config->token_jwks && !config->lab)
+        log_line(LOG_WARN, "no --token-key, no --token-jwks and no --lab: nobody can buy");
+    (void)printf("seckilld %s: buyers", config->instance);
+    print_urls(server_address(parts->server, PORT_BUYERS));
+    (void)printf(", admin");
+    print_urls(server_address(parts->server, PORT_OPERATORS));
+    (void)printf(", redis ");
     print_url_without_password(parts->redis ? private_server_url(parts->redis) : config->redis);
     (void)printf("\n");
     (void)fflush(stdout);
@@ -561,6 +578,7 @@ static void stop_all(struct parts *parts)
     rate_free(parts->service.address_rate);
     rate_free(parts->service.rate);
     identity_free(parts->service.identity);
+    jwks_source_free(parts->issuer);
     stop_watch_free(parts->watch);
     private_server_stop(parts->redis); /* which it kills, should it hang; likewise */
     private_server_stop(parts->postgres);
@@ -601,7 +619,7 @@ int main(int argc, char **argv)
     case CONFIG_BAD:
         return fail(EXIT_USAGE, &why);
     case CONFIG_CHECK:
-        return check_run(config.listen) ? 0 : EXIT_FAILED;
+        return check_run(&config.listen) ? 0 : EXIT_FAILED;
     case CONFIG_RUN:
         break;
     }

@@ -61,6 +61,7 @@ int ctl_book_export(const struct ctl_request *request);
 int ctl_book_drop(const struct ctl_request *request);
 
 int ctl_token(const struct ctl_request *request);
+int ctl_buyer(const struct ctl_request *request);
 int ctl_key(const struct ctl_request *request);
 
 int ctl_lab_list(const struct ctl_request *request);

@@ -1,5 +1,6 @@
 /*
- * seckillctl token and key: buyers' tokens by the one or by the million, and keys to sign them.
+ * seckillctl token, buyer and key: buyers' tokens by the one or by the million, what a subject is called
+ * inside, and keys to sign tokens.
  * Talks to nobody. One thread.
  */
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include "base/rfc3339.h"
 #include "ctl.h"
 #include "gate/secret_file.h"
+#include "gate/subject.h"
 #include "gate/token.h"
 
 enum {
@@ -85,11 +87,10 @@ static int read_one(const struct ctl_request *request, struct order *out)
 {
     if (request->seed || request->prefix)
         return ctl_complain("--from-seed and --prefix go with --count");
-    if (!sale_buyer_id_is_valid(request->sub))
-        return ctl_complain("--sub: \"%s\" is not 1 to %d of A-Z a-z 0-9 _ -", request->sub,
-                            BUYER_ID_MAX);
+    if (!subject_read(request->sub, out->claims.buyer))
+        return ctl_complain("--sub: \"%s\" is not 1 to %d bytes of printable UTF-8", request->sub,
+                            SUBJECT_MAX);
     out->sub = request->sub;
-    (void)stpcpy(out->claims.buyer, request->sub); /* valid: it fits */
     return CTL_OK;
 }
 
@@ -124,7 +125,7 @@ static void name_buyer(const struct order *order, uint64_t n, char out[BUYER_ID_
 
 static bool write_token(const struct order *order, const struct token *claims, FILE *to)
 {
-    char *text = token_make(&order->key, claims);
+    char *text = token_make(&order->key, order->sub ? order->sub : claims->buyer, claims);
     bool is_written = false;
 
     if (!text) return false;
@@ -183,6 +184,17 @@ int ctl_token(const struct ctl_request *request)
         status = refuse("stdout");
     }
     explicit_bzero(&order, sizeof order);
+    return status;
+}
+
+int ctl_buyer(const struct ctl_request *request)
+{
+    struct order order = {.count = 0};
+    int status = request->sub ? read_one(request, &order)
+                              : ctl_complain("buyer: %s is missing", "--sub SUBJECT");
+
+    if (status == CTL_OK && (puts(order.claims.buyer) < 0 || fflush(stdout) != 0))
+        status = refuse("stdout");
     return status;
 }
 

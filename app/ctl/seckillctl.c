@@ -146,6 +146,9 @@ static const struct command {
          "  A buyer's bearer token, good for 3600 s or --ttl; or N lines \"BUYER TOKEN\" with "
          "buyers\n"
          "  TEXT-16 hex digits [buyer]. The same seed, key, ttl and --now give the same lines.\n"},
+    {"buyer", NULL, false, ctl_buyer,
+     .help = "buyer --sub SUBJECT\n"
+             "  What orders, logs and audit call the buyer whom a token names SUBJECT.\n"},
     {"key", NULL, false, ctl_key,
      .help = "key --out FILE\n"
              "  Make a random key for tokens; seckilld takes it as --token-key.\n"},

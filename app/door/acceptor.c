@@ -1,10 +1,9 @@
 /*
- * One thread for each listening address. It holds the clients outside in an epoll set (outside.c) and
+ * One thread for the addresses of a port. It holds the clients outside in an epoll set (outside.c) and
  * lets in who comes next (inside.c). Its life, and the shutting of its door.
  */
 #include "acceptor.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -32,19 +31,29 @@ enum {
 /* ---- the thread ------------------------------------------------------------------------------------ */
 
 /* Whether somebody's first packet has been answered, and his third is still to come. */
-static bool is_one_on_the_way(const struct acceptor *self)
+static bool is_one_on_the_way(const char *table, const struct listen_address *address)
 {
-    FILE *sockets = fopen("/proc/self/net/tcp", "re");
+    FILE *sockets = fopen(table, "re");
     char line[256], port[5], state[3], ours[8];
     bool result = false;
 
     if (!sockets) return false;
-    (void)snprintf(ours, sizeof ours, "%04lX", strtoul(strrchr(self->address, ':') + 1, NULL, 10));
+    (void)snprintf(ours, sizeof ours, "%04X", listen_address_port(address));
     while (!result && fgets(line, sizeof line, sockets))
-        result = sscanf(line, "%*s %*8[0-9A-F]:%4s %*s %2s", port, state) == 2 &&
+        result = sscanf(line, "%*s %*32[0-9A-F]:%4s %*s %2s", port, state) == 2 &&
                  strcmp(port, ours) == 0 && strcmp(state, "03") == 0; /* TCP_SYN_RECV */
     (void)fclose(sockets);
     return result;
+}
+
+static bool are_some_on_the_way(const struct acceptor *self)
+{
+    for (unsigned i = 0; i < self->options.addresses.count; i++) {
+        if (is_one_on_the_way("/proc/self/net/tcp", &self->options.addresses.address[i]) ||
+            is_one_on_the_way("/proc/self/net/tcp6", &self->options.addresses.address[i]))
+            return true;
+    }
+    return false;
 }
 
 /*
@@ -65,14 +74,18 @@ static void shut(struct acceptor *self)
                                 .filter = first_packets};
 
     if (self->shuts_at_ms == 0) {
-        (void)setsockopt(self->listen_fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+        for (unsigned i = 0; i < self->options.addresses.count; i++)
+            (void)setsockopt(self->listen_fd[i], SOL_SOCKET, SO_ATTACH_FILTER, &filter,
+                             sizeof filter);
         self->shuts_at_ms = clock_mono_ms() + HANDSHAKE_MS;
     }
-    if (clock_mono_ms() < self->shuts_at_ms && is_one_on_the_way(self)) return;
-    while (!outside_accept(self))
-        continue;
-    (void)close(self->listen_fd);
-    self->listen_fd = -1;
+    if (clock_mono_ms() < self->shuts_at_ms && are_some_on_the_way(self)) return;
+    for (unsigned i = 0; i < self->options.addresses.count; i++) {
+        while (!outside_accept(self, self->listen_fd[i]))
+            continue;
+        (void)close(self->listen_fd[i]);
+        self->listen_fd[i] = -1;
+    }
     guests_lock();
     self->crowd.is_to_leave = true;
     guests_unlock();
@@ -108,10 +121,13 @@ static void answer_event(struct acceptor *self, int fd)
 {
     eventfd_t ignored = 0;
 
+    for (unsigned i = 0; i < self->options.addresses.count; i++) {
+        if (fd != self->listen_fd[i]) continue;
+        (void)outside_accept(self, fd);
+        return;
+    }
     if (fd == self->wake_fd) {
         (void)eventfd_read(fd, &ignored);
-    } else if (fd == self->listen_fd) {
-        (void)outside_accept(self);
     } else {
         guests_lock();
         if (guests[fd].owner == self) outside_hear_locked(self, &guests[fd]);
@@ -130,7 +146,7 @@ static void *run(void *arg)
 
         for (int i = 0; i < count; i++)
             answer_event(self, events[i].data.fd);
-        if (self->listen_fd >= 0 && atomic_load(&self->phase) == TO_SHUT) shut(self);
+        if (self->listen_fd[0] >= 0 && atomic_load(&self->phase) == TO_SHUT) shut(self);
         look_around(self);
     }
     return NULL;
@@ -155,34 +171,31 @@ unsigned acceptor_guests(struct acceptor *self)
 
 /* ---- life cycle ------------------------------------------------------------------------------------- */
 
-static bool address_is_read(const char *address, struct sockaddr_in *out)
+/* "[::]" takes IPv4 as well, unless that has an address of its own. */
+static bool takes_ipv4(const struct listen_addresses *list)
 {
-    const char *colon = strrchr(address, ':');
-    char host[INET_ADDRSTRLEN] = "";
-
-    assert(colon && (size_t)(colon - address) < sizeof host); /* config.c has checked it */
-    memcpy(host, address, (size_t)(colon - address));
-    *out = (struct sockaddr_in){.sin_family = AF_INET};
-    out->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-    return inet_pton(AF_INET, host, &out->sin_addr) == 1;
+    for (unsigned i = 0; i < list->count; i++) {
+        if (list->address[i].at.any.sa_family == AF_INET) return false;
+    }
+    return true;
 }
 
 static bool starts_to_listen(struct acceptor *self)
 {
-    const char *address = self->options.address;
-    struct sockaddr_in where;
-    socklen_t len = sizeof where;
-    int yes = 1;
+    struct listen_addresses *list = &self->options.addresses;
+    char text[LISTEN_TEXT_SIZE];
+    size_t len = 0;
 
-    self->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (self->listen_fd < 0 || !address_is_read(address, &where)) return false;
-    (void)setsockopt(self->listen_fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(self->listen_fd, (const struct sockaddr *)&where, sizeof where) != 0 ||
-        listen(self->listen_fd, BACKLOG) != 0 ||
-        getsockname(self->listen_fd, (struct sockaddr *)&where, &len) != 0)
-        return false;
-    (void)snprintf(self->address, sizeof self->address, "%.*s:%d",
-                   (int)(strrchr(address, ':') - address), address, ntohs(where.sin_port));
+    for (unsigned i = 0; i < list->count; i++) {
+        self->listen_fd[i] = listen_address_open(&list->address[i], takes_ipv4(list), BACKLOG);
+        (void)listen_address_show(&list->address[i], text);
+        if (self->listen_fd[i] < 0) {
+            (void)stpcpy(self->address, text); /* for whoever complains */
+            return false;
+        }
+        len += (size_t)snprintf(self->address + len, sizeof self->address - len, "%s%s",
+                                i > 0 ? "," : "", text);
+    }
     return true;
 }
 
@@ -206,14 +219,19 @@ struct acceptor *acceptor_open(const struct acceptor_options *options, struct st
                                  .address_places = options->address_places,
                                  .streams = options->streams,
                                  .address_streams = options->address_streams};
-    self->library_fd = self->listen_fd = -1;
+    bool is_good = false;
+
+    self->library_fd = -1;
+    for (unsigned i = 0; i < LISTEN_ADDRESSES_MAX; i++)
+        self->listen_fd[i] = -1;
     self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     self->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     self->hand_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-    if (starts_to_listen(self) && self->hand_fd >= 0 && is_watched(self, self->wake_fd) &&
-        is_watched(self, self->listen_fd))
-        return self;
-    (void)start_error_say(why, "cannot listen on %s: %s", options->address, strerrordesc_np(errno));
+    is_good = starts_to_listen(self) && self->hand_fd >= 0 && is_watched(self, self->wake_fd);
+    for (unsigned i = 0; is_good && i < self->options.addresses.count; i++)
+        is_good = is_watched(self, self->listen_fd[i]);
+    if (is_good) return self;
+    (void)start_error_say(why, "cannot listen on %s: %s", self->address, strerrordesc_np(errno));
     acceptor_close(self);
     return NULL;
 }
@@ -254,10 +272,13 @@ void acceptor_close(struct acceptor *self)
         }
     }
     guests_unlock();
-    for (size_t i = 0; i < 4; i++) {
-        int fd = (const int[]){self->listen_fd, self->epoll_fd, self->wake_fd, self->hand_fd}[i];
+    for (size_t i = 0; i < 3; i++) {
+        int fd = (const int[]){self->epoll_fd, self->wake_fd, self->hand_fd}[i];
 
         if (fd >= 0) (void)close(fd);
+    }
+    for (size_t i = 0; i < LISTEN_ADDRESSES_MAX; i++) {
+        if (self->listen_fd[i] >= 0) (void)close(self->listen_fd[i]);
     }
     free(self);
 }

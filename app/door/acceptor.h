@@ -1,5 +1,5 @@
 /*
- * The door in front of civetweb. It accepts the connections of one listening address, keeps outside
+ * The door in front of civetweb. It accepts the connections of one port's addresses, keeps outside
  * who has not yet said a whole request, and lets in who comes next: of those that wait, the address
  * that has least inside. So a client that says nothing costs a descriptor, not a thread, and one that
  * opens thousands waits behind itself alone.
@@ -9,6 +9,7 @@
 
 #include "base/start_error.h"
 #include "client_address.h"
+#include "listen_address.h"
 
 struct acceptor; /* opaque */
 
@@ -18,13 +19,13 @@ typedef enum acceptor_refusal {
 } acceptor_refusal;
 
 struct acceptor_options {
-    const char *address;            /* "127.0.0.1:8080"; port 0 takes a free one */
-    unsigned places;                /* inside at the same time */
-    unsigned address_places;        /* of them for one address (IPv6: its /64); 0: all */
-    unsigned streams;               /* of events, besides */
-    unsigned address_streams;       /* likewise */
-    size_t body_max;                /* a longer body is refused, and need not be waited for */
-    const struct networks *trusted; /* proxies: they speak for many, and wait behind nobody */
+    struct listen_addresses addresses; /* one at least; port 0 takes a free one */
+    unsigned places;                   /* inside at the same time */
+    unsigned address_places;           /* of them for one address (IPv6: its /64); 0: all */
+    unsigned streams;                  /* of events, besides */
+    unsigned address_streams;          /* likewise */
+    size_t body_max;                   /* a longer body is refused, and need not be waited for */
+    const struct networks *trusted;    /* proxies: they speak for many, and wait behind nobody */
     void (*refuse)(int fd,
                    acceptor_refusal why); /* tell a client that it does not get in; no waiting */
 };
@@ -39,7 +40,7 @@ enum { ACCEPTOR_ROOM = 1024 }; /* outside, besides those for whom there is a pla
  */
 struct acceptor *acceptor_open(const struct acceptor_options *options, struct start_error *why);
 
-/* The address with the port that was taken. Lives as long as the acceptor. */
+/* The addresses with the ports that were taken. Lives as long as the acceptor. */
 const char *acceptor_address(const struct acceptor *self);
 
 /* Begin to accept. False when there is no thread to be had. */

@@ -18,7 +18,7 @@ static bool is_ipv4(const struct client_address *address)
     return memcmp(address->bytes, ipv4_prefix, IPV4_AT) == 0;
 }
 
-static bool address_is_read(const char *text, struct client_address *out)
+bool client_address_read(const char *text, struct client_address *out)
 {
     struct client_address address;
 
@@ -28,6 +28,17 @@ static bool address_is_read(const char *text, struct client_address *out)
         return false;
     *out = address;
     return true;
+}
+
+void client_address_of_socket(const struct sockaddr_storage *peer, struct client_address *out)
+{
+    if (peer->ss_family == AF_INET6) {
+        memcpy(out->bytes, &((const struct sockaddr_in6 *)peer)->sin6_addr, sizeof out->bytes);
+    } else {
+        memcpy(out->bytes, ipv4_prefix, IPV4_AT);
+        memcpy(out->bytes + IPV4_AT, &((const struct sockaddr_in *)peer)->sin_addr,
+               sizeof out->bytes - IPV4_AT);
+    }
 }
 
 /* ---- networks -------------------------------------------------------------------------------- */
@@ -74,7 +85,7 @@ static bool network_is_read(const char *text, size_t len, struct network *out)
     word[len] = '\0';
     slash = strchr(word, '/');
     if (slash) *slash = '\0';
-    if (!address_is_read(word, &out->address)) return false;
+    if (!client_address_read(word, &out->address)) return false;
     out->bits = ALL_BITS;
     if (!slash) return true;
     if (!strchr(word, ':')) offset = IPV4_BITS;
@@ -141,14 +152,14 @@ static bool element_is_read(const char *text, size_t len, struct client_address 
         end = strchr(host, ']');
         if (!end || !is_port(end + 1)) return false;
         *end = '\0';
-        return strchr(host, ':') && address_is_read(host, out);
+        return strchr(host, ':') && client_address_read(host, out);
     }
     end = strchr(word, ':');
     if (end && end == strrchr(word, ':')) { /* one alone is no IPv6 address's */
         if (!is_port(end)) return false;
         *end = '\0';
     }
-    return address_is_read(host, out);
+    return client_address_read(host, out);
 }
 
 /* One proxy further. */
@@ -169,11 +180,9 @@ static void take_element(struct client_walk *walk, const char *text, size_t len)
 }
 
 void client_address_walk_begin(struct client_walk *walk, const struct networks *trusted,
-                               const char *peer)
+                               const struct client_address *peer)
 {
-    *walk = (struct client_walk){.trusted = trusted};
-    if (!peer || !address_is_read(peer, &walk->peer)) (void)address_is_read("0.0.0.0", &walk->peer);
-    walk->found = walk->peer;
+    *walk = (struct client_walk){.trusted = trusted, .peer = *peer, .found = *peer};
     walk->is_over = !is_among(trusted, &walk->peer);
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 enum { NETWORKS_MAX = 32, CLIENT_TEXT_SIZE = 64 };
 
@@ -35,6 +36,11 @@ struct networks {
  */
 bool client_address_networks_are_read(const char *text, struct networks *out);
 
+/* "10.0.0.7", "2001:db8::1". False: it is none. */
+bool client_address_read(const char *text, struct client_address *out);
+/* The other end of an IPv4 or IPv6 socket. */
+void client_address_of_socket(const struct sockaddr_storage *peer, struct client_address *out);
+
 /* A way from the connection's other end to the client, one proxy after the other. */
 struct client_walk {
     const struct networks *trusted; /* borrowed */
@@ -43,9 +49,8 @@ struct client_walk {
     bool is_over;
 };
 
-/* peer: as text; NULL or no address: 0.0.0.0. */
 void client_address_walk_begin(struct client_walk *walk, const struct networks *trusted,
-                               const char *peer);
+                               const struct client_address *peer);
 
 /*
  * Go on through one X-Forwarded-For, from its right end; of several headers, the last comes first.

@@ -41,6 +41,7 @@ struct guest {
     struct guest *previous; /* of those in the same stage, the oldest first */
     struct guest *next;
     ino_t socket;
+    struct client_address peer;
     int64_t since_ms;                /* it is outside */
     _Atomic int64_t spared_until_ms; /* it is its client's turn, in a crowd until then; 0: ours */
     crowd_stage stage;

@@ -13,6 +13,7 @@
 
 #include "acceptor.h"
 #include "crowd.h"
+#include "listen_address.h"
 
 enum {
     GUESTS_MAX = 65536,         /* a port has no more */
@@ -22,16 +23,17 @@ enum {
 
 struct acceptor {
     struct acceptor_options options;
-    char address[32];
-    int listen_fd;       /* owned; the thread's own; -1: shut */
-    int64_t shuts_at_ms; /* monotonic, the thread's own; 0: not said yet */
-    int epoll_fd;        /* owned */
-    int wake_fd;         /* owned: the thread is to look around */
-    int hand_fd;         /* owned: counts who is handed over */
-    int library_fd;      /* borrowed: in its place there is a copy of hand_fd */
+    char address[LISTEN_LIST_SIZE];      /* with the ports that were taken */
+    int listen_fd[LISTEN_ADDRESSES_MAX]; /* owned; the thread's own; -1: shut */
+    int64_t shuts_at_ms;                 /* monotonic, the thread's own; 0: not said yet */
+    int epoll_fd;                        /* owned */
+    int wake_fd;                         /* owned: the thread is to look around */
+    int hand_fd;                         /* owned: counts who is handed over */
+    int library_fd;                      /* borrowed: in its place there is a copy of hand_fd */
     pthread_t thread;
     bool is_started;
-    atomic_uint waiting; /* guests that are ready */
+    atomic_uint waiting;  /* guests that are ready */
+    atomic_bool is_asked; /* by civetweb, for them */
     struct crowd crowd;
     enum { SERVING, TO_SHUT, CLOSING } _Atomic phase;
     char head[GUESTS_HEAD_MAX + 1]; /* the thread's own */

@@ -97,6 +97,11 @@ void inside_make_room_locked(struct acceptor *self, int64_t now_ms)
 
 /* ---- a connection inside --------------------------------------------------------------------------- */
 
+const struct client_address *inside_peer(int fd)
+{
+    return &guests[fd].peer;
+}
+
 void inside_note_served(int fd)
 {
     guests_lock();
@@ -177,6 +182,7 @@ int inside_hand_over(int fd, struct sockaddr *out_peer, socklen_t *len)
         if (self && self->library_fd != fd) self = NULL;
     }
     if (!self) return accept4(fd, out_peer, len, 0);
+    atomic_store_explicit(&self->is_asked, true, memory_order_relaxed);
     errno = EAGAIN;
     if (eventfd_read(self->hand_fd, &one) != 0) return -1;
     guests_lock();
@@ -186,7 +192,7 @@ int inside_hand_over(int fd, struct sockaddr *out_peer, socklen_t *len)
 
         given = guests_fd(guest);
         peer.sin_port = htons((uint16_t)given);
-        peer.sin_addr.s_addr = htonl((uint32_t)guest->group->key);
+        peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK); /* inside_peer() tells who it is */
         assert(*len >= sizeof peer);
         memcpy(out_peer, &peer, sizeof peer);
         *len = sizeof peer;
@@ -245,6 +251,16 @@ bool inside_take_over(struct acceptor *self, int library_port)
     if (atomic_compare_exchange_strong(&taken_over[0], &none, self)) return true;
     none = NULL;
     return atomic_compare_exchange_strong(&taken_over[1], &none, self);
+}
+
+bool inside_is_asked(struct acceptor *self)
+{
+    enum { PATIENCE_MS = 1000 };
+
+    inside_nudge(self);
+    for (int i = 0; i < PATIENCE_MS && !atomic_load(&self->is_asked); i++)
+        clock_pause_ms(1);
+    return atomic_load(&self->is_asked);
 }
 
 void inside_nudge(struct acceptor *self)

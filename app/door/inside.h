@@ -16,6 +16,9 @@ struct guest; /* crowd.h */
  */
 bool inside_take_over(struct acceptor *self, int library_port);
 
+/* Whether civetweb comes to ask us for connections: within a second, once it was nudged. */
+bool inside_is_asked(struct acceptor *self);
+
 /* Wake whoever polls the socket that was taken over. */
 void inside_nudge(struct acceptor *self);
 
@@ -30,6 +33,9 @@ void inside_make_room_locked(struct acceptor *self, int64_t now_ms);
 /* ---- a connection inside, by its descriptor; its own thread, or who writes its answer ------------ */
 
 /* Civetweb tells this descriptor as the client's port: an address that cannot be wrong. */
+
+/* Its other end, while the connection is open. */
+const struct client_address *inside_peer(int fd);
 
 /* Its first request is there. */
 void inside_note_served(int fd);

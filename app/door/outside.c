@@ -4,7 +4,6 @@
  */
 #include "outside.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -103,9 +102,8 @@ static void drop_surplus_locked(struct acceptor *self)
     guests_hang_up_locked(guest);
 }
 
-static void admit(struct acceptor *self, int fd, const struct sockaddr_in *peer)
+static void admit(struct acceptor *self, int fd, const struct client_address *peer)
 {
-    char text[INET_ADDRSTRLEN] = "";
     struct client_walk walk; /* ends at once unless the peer is a proxy that we trust */
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.fd = fd};
     struct guest *guest = &guests[fd];
@@ -113,8 +111,7 @@ static void admit(struct acceptor *self, int fd, const struct sockaddr_in *peer)
     struct stat info = {0};
 
     (void)fstat(fd, &info); /* of a socket of ours */
-    (void)inet_ntop(AF_INET, &peer->sin_addr, text, sizeof text);
-    client_address_walk_begin(&walk, self->options.trusted, text);
+    client_address_walk_begin(&walk, self->options.trusted, peer);
     guests_lock();
     /* Its descriptor is free again, so that one was closed, whatever was told of it. */
     if (guest->stage != NOWHERE) guests_move_locked(guest, NOWHERE);
@@ -122,6 +119,7 @@ static void admit(struct acceptor *self, int fd, const struct sockaddr_in *peer)
     group = crowd_group(&self->crowd, &walk.peer, !walk.is_over);
     if (group) {
         guest->socket = info.st_ino;
+        guest->peer = *peer;
         guest->since_ms = clock_mono_ms();
         guest->has_begun = guest->is_watched = false;
         guests_place_locked(guest, OUTSIDE, group);
@@ -137,19 +135,20 @@ static void admit(struct acceptor *self, int fd, const struct sockaddr_in *peer)
     guests_unlock();
 }
 
-/* Returns whether nobody is left who has connected. */
-bool outside_accept(struct acceptor *self)
+/* Returns whether nobody is left who has connected there. */
+bool outside_accept(struct acceptor *self, int listen_fd)
 {
-    struct sockaddr_in peer;
-    socklen_t len = sizeof peer;
+    struct sockaddr_storage from;
+    struct client_address peer;
 
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        int fd =
-            accept4(self->listen_fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        socklen_t len = sizeof from;
+        int fd = accept4(listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0 && errno != EAGAIN)
             clock_pause_ms(1); /* no descriptor, no memory: not in a circle */
         if (fd < 0) return true;
+        client_address_of_socket(&from, &peer);
         if (fd < GUESTS_MAX) {
             admit(self, fd, &peer);
         } else {

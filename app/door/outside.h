@@ -6,8 +6,8 @@
 
 #include "crowd.h"
 
-/* Accept who has connected. Returns whether nobody is left who has. */
-bool outside_accept(struct acceptor *self);
+/* Accept who has connected to this socket of the acceptor's. Returns whether nobody is left who has. */
+bool outside_accept(struct acceptor *self, int listen_fd);
 /* The client has said something, or hung up. */
 void outside_hear_locked(struct acceptor *self, struct guest *guest);
 /* Who has said too little for too long is sent away. */

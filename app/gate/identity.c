@@ -12,13 +12,15 @@
 
 #include "base/clock.h"
 #include "secret_file.h"
+#include "subject.h"
 
-enum { OPERATOR_MIN = 32, OPERATOR_MAX = 256, REMEMBERED_MAX = 400 };
+enum { OPERATOR_MIN = 32, OPERATOR_MAX = 256 };
 
 struct identity {
     bool trusts_user_id;
     unsigned number; /* from 1; no two have the same */
-    struct token_keys keys;
+    struct token_rules rules;
+    struct jwks_source *issuer; /* borrowed; NULL: there is none */
     size_t operator_len;
     char operator_token[OPERATOR_MAX];
 };
@@ -26,9 +28,10 @@ struct identity {
 /* The good token that this thread has seen last, and who found it good. */
 static _Thread_local struct {
     unsigned identity; /* its number; 0: none yet */
+    uint64_t rounds;   /* of the issuer's keys */
     size_t len;
     struct token token;
-    char text[REMEMBERED_MAX];
+    char text[TOKEN_TEXT_MAX];
 } last;
 
 static bool operator_token_is_good(const char *token, size_t len)
@@ -73,7 +76,8 @@ struct identity *identity_new(const struct identity_options *options, struct sta
     }
     self->trusts_user_id = options->trusts_user_id;
     self->number = atomic_fetch_add(&count, 1) + 1;
-    if (options->keys) self->keys = *options->keys;
+    if (options->rules) self->rules = *options->rules;
+    self->issuer = options->issuer;
     if (operator_file_is_there(options->operator_file, why) &&
         read_operator_token(self, options->operator_file, why))
         return self;
@@ -113,18 +117,36 @@ static bool is_same(const char *left, const char *right, size_t len)
 
 static bool is_remembered(const struct identity *self, const char *text, size_t len, int64_t now_s)
 {
-    return last.identity == self->number && last.len == len && is_same(last.text, text, len) &&
-           now_s < last.token.expires_at_s && now_s >= last.token.not_before_at_s;
+    return last.identity == self->number && last.rounds == jwks_source_rounds(self->issuer) &&
+           last.len == len && is_same(last.text, text, len) &&
+           token_is_in_time(&last.token, self->rules.leeway_s, now_s);
 }
 
-static void remember(const struct identity *self, const char *text, size_t len,
+static void remember(const struct identity *self, uint64_t rounds, const char *text, size_t len,
                      const struct token *token)
 {
-    if (len > sizeof last.text) return;
     last.identity = self->number;
+    last.rounds = rounds;
     last.len = len;
     last.token = *token;
     memcpy(last.text, text, len);
+}
+
+/* By the issuer's keys of now; by newer ones when it names one that is not among them. */
+static token_status check_with_keys(const struct identity *self, const char *text, int64_t now_s,
+                                    struct token *out)
+{
+    struct jwks *keys = jwks_source_get(self->issuer);
+    token_status status = token_check(&self->rules, keys, text, now_s, out);
+
+    if (status == TOKEN_OF_UNKNOWN_KEY) {
+        struct jwks *newer = jwks_source_get_newer(self->issuer, keys);
+
+        if (newer) status = token_check(&self->rules, newer, text, now_s, out);
+        jwks_unref(newer);
+    }
+    jwks_unref(keys);
+    return status;
 }
 
 static token_status check_token(const struct identity *self, const char *text,
@@ -133,15 +155,16 @@ static token_status check_token(const struct identity *self, const char *text,
     int64_t now_s = clock_unix_ms() / 1000;
     size_t len = strlen(text);
     struct token token;
+    uint64_t rounds = jwks_source_rounds(self->issuer); /* before it is looked at */
     token_status status = TOKEN_GOOD;
 
     if (is_remembered(self, text, len, now_s)) {
         memcpy(out, last.token.buyer, sizeof last.token.buyer);
         return TOKEN_GOOD;
     }
-    status = token_check(&self->keys, text, now_s, &token);
+    status = check_with_keys(self, text, now_s, &token);
     if (status != TOKEN_GOOD) return status;
-    remember(self, text, len, &token);
+    remember(self, rounds, text, len, &token);
     memcpy(out, token.buyer, sizeof token.buyer);
     return TOKEN_GOOD;
 }
@@ -175,10 +198,10 @@ bool identity_read_buyer(const struct identity *self, struct http_request *reque
         return refuse_buyer(request, request->user_id ? "This server does not trust X-User-Id."
                                                       : "A bearer token is needed.");
     }
-    if (!request->user_id || !sale_buyer_id_is_valid(request->user_id))
-        return refuse_buyer(request, "X-User-Id is missing or malformed.");
-    (void)stpcpy(out, request->user_id);
-    return true;
+    if (request->user_id && subject_read(request->user_id, out)) return true;
+    return refuse_buyer(request, request->user_id
+                                     ? "X-User-Id has to be 1 to 255 bytes of printable UTF-8."
+                                     : "X-User-Id is missing.");
 }
 
 /* ---- the operator ---------------------------------------------------------------------------- */

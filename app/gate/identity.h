@@ -6,14 +6,16 @@
 
 #include "base/start_error.h"
 #include "http/http.h"
+#include "jwks_source.h"
 #include "token.h"
 
 struct identity; /* opaque; never changes, so any thread may ask it */
 
 struct identity_options {
-    bool trusts_user_id;           /* --lab: X-User-Id is believed where no token is sent */
-    const char *operator_file;     /* the operator's bearer token; made (0600) when missing */
-    const struct token_keys *keys; /* of buyers' tokens; copied; NULL: no token is good */
+    bool trusts_user_id;             /* --lab: X-User-Id is believed where no token is sent */
+    const char *operator_file;       /* the operator's bearer token; made (0600) when missing */
+    const struct token_rules *rules; /* for buyers' tokens; copied; NULL: no token is good */
+    struct jwks_source *issuer; /* of tokens that are not ours; borrowed; NULL: there is none */
 };
 
 /* NULL and one line in *why: the file cannot be read or made, or holds no good token. */
@@ -21,7 +23,7 @@ struct identity *identity_new(const struct identity_options *options, struct sta
 void identity_free(struct identity *self);
 
 /*
- * The buyer of a request: `sub` of its bearer token (token.h).
+ * The buyer of a request: `sub` of its bearer token (token.h), or X-User-Id, in its canonical form (subject.h).
  *
  * A thread remembers the token it has seen last: on a connection that sends the same one again and
  * again, only the first costs a signature.

@@ -1,12 +1,13 @@
 /*
  * Buyers' tokens. They are read here: libjwt parses a head before it knows who signed it, however deep
- * it is nested, takes the last of two equal claims, and refuses at+jwt. So nothing is parsed before its
- * signature is found good; each check says against what. Runs on any thread; keeps nothing.
+ * it is nested, takes the last of two equal claims, and refuses at+jwt. Claims are not parsed before the
+ * signature is found good, a head only to learn which key of an issuer is meant. Runs on any thread; keeps nothing.
  */
 #include "token.h"
 
 #include <assert.h>
 #include <jwt.h>
+#include <math.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
@@ -17,21 +18,23 @@
 #include <strings.h>
 #include <sys/types.h>
 
+#include "base/base64url.h"
 #include "http/strict_json.h"
 #include "secret_file.h"
+#include "subject.h"
 
+enum signer { WE, ISSUER };
 enum part { HEADER, PAYLOAD, SIGNATURE, PARTS };
 
 /* A token's parts, decoded. */
 struct parts {
+    const char *text;               /* the three as they were sent */
+    const unsigned char *at[PARTS]; /* in bytes */
     size_t len[PARTS];
-    unsigned char bytes[PARTS][TOKEN_TEXT_MAX];
+    unsigned char bytes[TOKEN_TEXT_MAX];
 };
 
-static const int64_t moment_max_s = 999999999999999; /* far beyond any, far from overflow */
-
-/* A token that names whom it is for and does not name us is not for us (RFC 7519, 4.1.3). */
-static const char audience[] = "seckill";
+static const double moment_max_s = 999999999999999; /* far beyond any, far from overflow */
 
 const char *token_status_text(token_status status)
 {
@@ -41,12 +44,24 @@ const char *token_status_text(token_status status)
     return texts[status];
 }
 
+/* Which nobody means to be part of a key. */
+static bool has_marks_of_an_editor(const char *bytes, size_t len)
+{
+    return (len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) ||
+           (len >= 1 && bytes[len - 1] == '\r');
+}
+
 bool token_key_read(const char *path, struct token_key *out, struct start_error *why)
 {
     char bytes[TOKEN_KEY_MAX];
     size_t len = 0;
     bool is_good = secret_file_read(path, bytes, sizeof bytes, &len, why);
 
+    if (is_good && has_marks_of_an_editor(bytes, len))
+        is_good = start_error_say(why,
+                                  "%s: a byte order mark or CR LF would be part of the key: "
+                                  "write it without",
+                                  path);
     if (is_good && len < TOKEN_KEY_MIN)
         is_good = start_error_say(why, "%s: a key has at least %d bytes", path, TOKEN_KEY_MIN);
     if (is_good) {
@@ -116,52 +131,41 @@ bool token_mac_is(const unsigned char a[TOKEN_MAC_SIZE], const unsigned char b[T
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
-/* Bytes of base64url without padding, of which each has one text; -1: it is something else. */
-static ssize_t decode(const char *text, size_t len, unsigned char *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    uint32_t bits = 0;
-    unsigned held = 0; /* of these, by no byte yet */
-    ssize_t count = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        const char *digit = memchr(digits, text[i], sizeof digits - 1);
-
-        if (!digit) return -1;
-        bits = bits << 6 | (uint32_t)(digit - digits);
-        held += 6;
-        if (held < 8) continue;
-        held -= 8;
-        out[count++] = (unsigned char)(bits >> held);
-        bits &= (1U << held) - 1;
-    }
-    return held < 6 && bits == 0 ? count : -1;
-}
-
 /* header.payload.signature, none of them empty. */
-static bool is_split(const char *text, struct parts *out)
+static token_status split(const char *text, struct parts *out)
 {
-    if (!memchr(text, '\0', TOKEN_TEXT_MAX + 1)) return false;
+    unsigned char *to = out->bytes;
+
+    if (strnlen(text, TOKEN_TEXT_MAX + 1) > TOKEN_TEXT_MAX) return TOKEN_TOO_LONG;
+    out->text = text;
     for (int i = 0; i < PARTS; i++) {
         size_t len = strcspn(text, ".");
-        ssize_t count = decode(text, len, out->bytes[i]);
+        ssize_t count = base64url_decode(text, len, to);
 
-        if (count <= 0 || text[len] != (i < SIGNATURE ? '.' : '\0')) return false;
+        if (count <= 0 || text[len] != (i < SIGNATURE ? '.' : '\0')) return TOKEN_NO_JWT;
+        out->at[i] = to;
         out->len[i] = (size_t)count;
+        to += count;
         text += len + 1;
     }
-    return true;
+    return TOKEN_GOOD;
 }
 
-/* Signed with one of the keys, by HMAC-SHA-256, whatever the header says. */
-static bool is_signed(const struct token_keys *keys, const char *text, const struct parts *parts)
+static size_t signed_len(const struct parts *parts)
 {
-    size_t len = (size_t)(strrchr(text, '.') - text);
+    return (size_t)(strrchr(parts->text, '.') - parts->text);
+}
+
+/* Signed with a key of ours, by HMAC-SHA-256, whatever the header says. */
+static bool is_ours(const struct token_keys *keys, const struct parts *parts)
+{
+    size_t len = signed_len(parts);
     unsigned char mac[TOKEN_MAC_SIZE];
 
     for (size_t i = 0; i < keys->count; i++) {
-        if (parts->len[SIGNATURE] == TOKEN_MAC_SIZE && token_mac(&keys->key[i], text, len, mac) &&
-            token_mac_is(mac, parts->bytes[SIGNATURE]))
+        if (parts->len[SIGNATURE] == TOKEN_MAC_SIZE &&
+            token_mac(&keys->key[i], parts->text, len, mac) &&
+            token_mac_is(mac, parts->at[SIGNATURE]))
             return true;
     }
     return false;
@@ -170,7 +174,12 @@ static bool is_signed(const struct token_keys *keys, const char *text, const str
 /* No object, nested too deeply, one member twice: NULL. */
 static json_t *read_part(const struct parts *parts, enum part which)
 {
-    return strict_json_load((const char *)parts->bytes[which], parts->len[which], NULL);
+    return strict_json_load((const char *)parts->at[which], parts->len[which], NULL);
+}
+
+static bool claim_is(const json_t *claim, const char *text)
+{
+    return json_is_string(claim) && strcmp(json_string_value(claim), text) == 0;
 }
 
 /* A plain token, or an access token (RFC 9068); one that means something else is not taken for it. */
@@ -183,67 +192,130 @@ static bool type_is_ours(const json_t *type)
     return !type;
 }
 
-/* The algorithm is the one that was checked, and nothing is critical. */
-static token_status read_header(const json_t *header)
+static token_status check_signature_of_issuer(const struct jwks *issuer, const json_t *header,
+                                              const struct parts *parts)
 {
-    const char *algorithm = json_string_value(json_object_get(header, "alg"));
+    static const token_status statuses[] = {
+        [JWKS_GOOD] = TOKEN_GOOD,
+        [JWKS_NO_KEY] = TOKEN_OF_UNKNOWN_KEY,
+        [JWKS_OTHER_ALGORITHM] = TOKEN_OF_OTHER_ALGORITHM,
+        [JWKS_BAD_SIGNATURE] = TOKEN_FOREIGN,
+    };
+    const json_t *kid = json_object_get(header, "kid");
 
-    if (!algorithm || strcmp(algorithm, "HS256") != 0) return TOKEN_FOREIGN;
-    if (json_object_get(header, "crit")) return TOKEN_FOREIGN;
-    return type_is_ours(json_object_get(header, "typ")) ? TOKEN_GOOD : TOKEN_OF_OTHER_TYPE;
+    if (kid && !json_is_string(kid)) return TOKEN_OF_UNKNOWN_KEY;
+    return statuses[jwks_verify(
+        issuer, &(struct jwks_signed){.kid = json_string_value(kid),
+                                      .alg = json_string_value(json_object_get(header, "alg")),
+                                      .text = parts->text,
+                                      .text_len = signed_len(parts),
+                                      .signature = parts->at[SIGNATURE],
+                                      .signature_len = parts->len[SIGNATURE]})];
 }
 
-/* A moment into *out, which keeps its value when the claim is not there; 1e9 and "15" are none. */
+/* A key signs by one algorithm: ours by HS256, an issuer's never. */
+static enum signer signer_of(const json_t *header)
+{
+    return claim_is(json_object_get(header, "alg"), "HS256") ? WE : ISSUER;
+}
+
+static token_status check_signature(const struct token_rules *rules, const struct jwks *issuer,
+                                    const struct parts *parts, const json_t *header)
+{
+    if (!json_is_string(json_object_get(header, "alg"))) return TOKEN_OF_OTHER_ALGORITHM;
+    if (signer_of(header) == WE) return is_ours(&rules->keys, parts) ? TOKEN_GOOD : TOKEN_FOREIGN;
+    return check_signature_of_issuer(issuer, header, parts);
+}
+
+/* A moment into *out, which keeps its value when the claim is not there; "15" is none. */
 static bool read_moment(const json_t *claims, const char *name, int64_t *out)
 {
     const json_t *claim = json_object_get(claims, name);
-    int64_t at_s = json_integer_value(claim);
+    double at_s = json_number_value(claim);
 
     if (!claim) return true;
-    if (!json_is_integer(claim) || at_s < 0 || at_s > moment_max_s) return false;
-    *out = at_s;
+    if (!json_is_number(claim) || at_s < 0 || at_s > moment_max_s) return false;
+    *out = (int64_t)floor(at_s);
     return true;
 }
 
-static bool audience_is_ours(const json_t *claim)
+/* A token that names whom it is for and does not name us is not for us (RFC 7519, 4.1.3). */
+static bool audience_is_ours(const json_t *claim, const char *ours)
 {
-    return !claim || (json_is_string(claim) && strcmp(json_string_value(claim), audience) == 0);
+    const json_t *entry = NULL;
+    size_t i = 0;
+
+    json_array_foreach(claim, i, entry)
+    {
+        if (claim_is(entry, ours)) return true;
+    }
+    return claim_is(claim, ours);
 }
 
-static token_status read_claims(const json_t *claims, int64_t now_s, struct token *out)
+/* An issuer's keys sign tokens for others, too, and of others where many share it; ours sign for us alone. */
+static token_status check_parties(const struct token_rules *rules, const json_t *claims,
+                                  enum signer signer)
+{
+    const json_t *audience = json_object_get(claims, "aud");
+    const char *ours = rules->audience ? rules->audience : "seckill";
+
+    if (signer == ISSUER && rules->issuer &&
+        !claim_is(json_object_get(claims, "iss"), rules->issuer))
+        return TOKEN_OF_OTHER_ISSUER;
+    if (!audience) return signer == ISSUER && rules->audience ? TOKEN_FOR_OTHERS : TOKEN_GOOD;
+    return audience_is_ours(audience, ours) ? TOKEN_GOOD : TOKEN_FOR_OTHERS;
+}
+
+bool token_is_in_time(const struct token *token, int64_t leeway_s, int64_t now_s)
+{
+    return now_s < token->expires_at_s + leeway_s && now_s >= token->not_before_at_s - leeway_s;
+}
+
+static token_status read_claims(const struct token_rules *rules, const json_t *claims,
+                                int64_t now_s, struct token *out)
 {
     struct token token = {.expires_at_s = -1};
-    const char *buyer = json_string_value(json_object_get(claims, "sub"));
+    const char *subject = json_string_value(json_object_get(claims, "sub"));
 
-    if (!buyer || !sale_buyer_id_is_valid(buyer)) return TOKEN_UNFIT;
+    if (!json_is_object(claims)) return TOKEN_UNREADABLE;
+    if (!subject || !subject_read(subject, token.buyer)) return TOKEN_BAD_SUB;
     if (!read_moment(claims, "exp", &token.expires_at_s) || token.expires_at_s < 0)
-        return TOKEN_UNFIT;
-    if (!read_moment(claims, "nbf", &token.not_before_at_s)) return TOKEN_UNFIT;
-    if (!read_moment(claims, "iat", &token.issued_at_s)) return TOKEN_UNFIT;
-    if (!audience_is_ours(json_object_get(claims, "aud"))) return TOKEN_UNFIT;
-    if (token.expires_at_s <= now_s) return TOKEN_EXPIRED;
-    if (token.not_before_at_s > now_s) return TOKEN_EARLY;
-    (void)stpcpy(token.buyer, buyer); /* valid: it fits */
+        return TOKEN_BAD_EXP;
+    if (!read_moment(claims, "nbf", &token.not_before_at_s)) return TOKEN_BAD_NBF;
+    if (!read_moment(claims, "iat", &token.issued_at_s)) return TOKEN_BAD_IAT;
+    if (!token_is_in_time(&token, rules->leeway_s, now_s))
+        return now_s < token.not_before_at_s ? TOKEN_EARLY : TOKEN_EXPIRED;
     *out = token;
     return TOKEN_GOOD;
 }
 
-token_status token_check(const struct token_keys *keys, const char *text, int64_t now_s,
-                         struct token *out)
+static token_status check_parts(const struct token_rules *rules, const struct jwks *issuer,
+                                const struct parts *parts, int64_t now_s, struct token *out)
 {
-    struct parts parts = {0};
-    json_t *header = NULL;
+    json_t *header = read_part(parts, HEADER);
     json_t *claims = NULL;
-    token_status status = TOKEN_FOREIGN;
+    token_status status = check_signature(rules, issuer, parts, header);
 
-    if (!is_split(text, &parts) || !is_signed(keys, text, &parts)) return TOKEN_FOREIGN;
-    header = read_part(&parts, HEADER);
-    claims = read_part(&parts, PAYLOAD);
-    status = read_header(header);
-    if (status == TOKEN_GOOD) status = read_claims(claims, now_s, out);
+    if (status == TOKEN_GOOD && json_object_get(header, "crit")) status = TOKEN_CRITICAL;
+    if (status == TOKEN_GOOD && !type_is_ours(json_object_get(header, "typ")))
+        status = TOKEN_OF_OTHER_TYPE;
+    if (status == TOKEN_GOOD) {
+        claims = read_part(parts, PAYLOAD);
+        status = check_parties(rules, claims, signer_of(header));
+    }
+    if (status == TOKEN_GOOD) status = read_claims(rules, claims, now_s, out);
     json_decref(claims);
     json_decref(header);
     return status;
+}
+
+token_status token_check(const struct token_rules *rules, const struct jwks *issuer,
+                         const char *text, int64_t now_s, struct token *out)
+{
+    struct parts parts;
+    token_status status = split(text, &parts);
+
+    return status == TOKEN_GOOD ? check_parts(rules, issuer, &parts, now_s, out) : status;
 }
 
 /* ---- make ------------------------------------------------------------------------------------ */
@@ -253,15 +325,14 @@ static bool add_moment(jwt_t *jwt, const char *name, int64_t at_s)
     return at_s == 0 || jwt_add_grant_int(jwt, name, (long)at_s) == 0;
 }
 
-char *token_make(const struct token_key *key, const struct token *claims)
+char *token_make(const struct token_key *key, const char *subject, const struct token *claims)
 {
     jwt_t *jwt = NULL;
     char *text = NULL;
 
     if (jwt_new(&jwt) != 0) return NULL;
     if (jwt_set_alg(jwt, JWT_ALG_HS256, key->bytes, (int)key->len) == 0 &&
-        jwt_add_grant(jwt, "sub", claims->buyer) == 0 &&
-        add_moment(jwt, "exp", claims->expires_at_s) &&
+        jwt_add_grant(jwt, "sub", subject) == 0 && add_moment(jwt, "exp", claims->expires_at_s) &&
         add_moment(jwt, "nbf", claims->not_before_at_s) &&
         add_moment(jwt, "iat", claims->issued_at_s))
         text = jwt_encode_str(jwt);

@@ -1,26 +1,29 @@
 /*
- * Buyers' tokens: JWTs (RFC 7519) signed with HMAC-SHA-256. The only door to libjwt, which makes them,
- * and to OpenSSL, which checks the signature.
+ * Buyers' tokens: signed JWTs (RFC 7519), ours or an issuer's. The only door to libjwt, which makes ours,
+ * and beside jwks.c to OpenSSL, which checks signatures.
  *
- * Header   alg  "HS256"
+ * Header   alg  "HS256", signed with a key of ours; or that of an issuer's key (jwks.h)
+ *          kid  which of the issuer's keys; if not there any may be meant
  *          typ  if there: JWT, at+jwt (RFC 9068) or application/at+jwt, in any case
  *          crit not there
- * Claims   none comes twice
- *          sub  the buyer, [A-Za-z0-9_-]{1,64}; nothing else ever names the buyer
- *          exp  seconds since 1970; must be there; from then on the token is void, no leeway
- *          nbf  if there: void before it
- *          iat  if there: a whole number, otherwise not looked at
- *          aud  if there: "seckill"
+ * Claims   none comes twice; moments are numbers of seconds since 1970, fractions are cut off
+ *          sub  the buyer (subject.h); nothing else ever names the buyer
+ *          exp  must be there; from then on, and the leeway, the token is void
+ *          nbf  if there: void before it, less the leeway
+ *          iat  if there: a moment, otherwise not looked at
+ *          iss  of an issuer's token: the one that the rules name, if they name one
+ *          aud  if there, or if the rules name one and the token is an issuer's: our audience, or a list with it
  */
 #ifndef SECKILL_TOKEN_H
 #define SECKILL_TOKEN_H
 
 #include "base/list.h"
 #include "base/start_error.h"
+#include "gate/jwks.h"
 #include "sale/sale.h"
 
 enum {
-    TOKEN_TEXT_MAX = 1024, /* characters; a longer one is not looked at */
+    TOKEN_TEXT_MAX = 8192, /* characters; a longer one is not looked at */
     TOKEN_KEY_MIN = 32,    /* bytes: what HMAC-SHA-256 can make use of */
     TOKEN_KEY_MAX = 1024,
     TOKEN_KEYS_MAX = 2, /* the one in use, and the one before or after it */
@@ -37,22 +40,42 @@ struct token_keys {
     struct token_key key[TOKEN_KEYS_MAX];
 };
 
+/* What a token has to be. All zero: none is good. */
+struct token_rules {
+    struct token_keys keys; /* ours */
+    const char *issuer;     /* iss of an issuer's; NULL: not looked at */
+    const char
+        *audience;    /* aud, which an issuer's has to have; NULL: "seckill" where it is there */
+    int64_t leeway_s; /* by which others' clocks may be wrong */
+};
+
 /* What a token says. Moments are seconds since 1970. */
 struct token {
-    char buyer[BUYER_ID_MAX + 1];
-    int64_t issued_at_s;     /* 0: not said */
-    int64_t not_before_at_s; /* 0: not said */
+    char buyer[BUYER_ID_MAX + 1]; /* the canonical form of sub */
+    int64_t issued_at_s;          /* 0: not said */
+    int64_t not_before_at_s;      /* 0: not said */
     int64_t expires_at_s;
 };
 
 /* X(value, what a client is told) */
 #define TOKEN_STATUS_LIST(X)                                                                       \
     X(TOKEN_GOOD, "")                                                                              \
-    X(TOKEN_FOREIGN, "This is no token of ours.") /* no JWT, another algorithm, another key */     \
-    X(TOKEN_OF_OTHER_TYPE, "The token is of another type: typ has to be JWT or at+jwt.")           \
-    X(TOKEN_UNFIT, "The token's claims are not what they have to be.")                             \
-    X(TOKEN_EARLY, "The token is not valid yet.")                                                  \
-    X(TOKEN_EXPIRED, "The token has expired.")
+    X(TOKEN_TOO_LONG, "The token is longer than 8192 characters.")                                 \
+    X(TOKEN_NO_JWT, "This is no signed JWT: HEADER.PAYLOAD.SIGNATURE, each in base64url.")         \
+    X(TOKEN_FOREIGN, "signature: it is none of a key that is known here.")                         \
+    X(TOKEN_OF_UNKNOWN_KEY, "kid: the key that has signed it is not known here.")                  \
+    X(TOKEN_OF_OTHER_ALGORITHM, "alg: it is not the algorithm of a key that is known here.")       \
+    X(TOKEN_CRITICAL, "crit: there is an extension that is not understood here.")                  \
+    X(TOKEN_OF_OTHER_TYPE, "typ: the token is of another type: it has to be JWT or at+jwt.")       \
+    X(TOKEN_UNREADABLE, "The token's claims are no JSON object, or one comes twice.")              \
+    X(TOKEN_BAD_SUB, "sub: it has to be 1 to 255 bytes of printable UTF-8.")                       \
+    X(TOKEN_BAD_EXP, "exp: it has to be there, as a number of seconds since 1970.")                \
+    X(TOKEN_BAD_NBF, "nbf: it has to be a number of seconds since 1970.")                          \
+    X(TOKEN_BAD_IAT, "iat: it has to be a number of seconds since 1970.")                          \
+    X(TOKEN_OF_OTHER_ISSUER, "iss: the token is of another issuer.")                               \
+    X(TOKEN_FOR_OTHERS, "aud: the token is not for this service.")                                 \
+    X(TOKEN_EARLY, "nbf: the token is not valid yet.")                                             \
+    X(TOKEN_EXPIRED, "exp: the token has expired.")
 
 typedef enum token_status { TOKEN_STATUS_LIST(LIST_VALUE) TOKEN_STATUS_COUNT } token_status;
 
@@ -72,17 +95,20 @@ bool token_key_read(const char *path, struct token_key *out, struct start_error 
 /*
  * Check a token, whoever sent it.
  *
- * Shape    text: any bytes up to a NUL. *out is written when it is GOOD.
+ * Shape    text: any bytes up to a NUL. issuer: NULL is nobody's. *out is written when it is GOOD.
  * Threads  any.
  */
-token_status token_check(const struct token_keys *keys, const char *text, int64_t now_s,
-                         struct token *out);
+token_status token_check(const struct token_rules *rules, const struct jwks *issuer,
+                         const char *text, int64_t now_s, struct token *out);
+
+/* Whether one that was GOOD is in its time, still. */
+bool token_is_in_time(const struct token *token, int64_t leeway_s, int64_t now_s);
 
 /*
- * Make a token. The same claims and key give the same text.
+ * Make a token for a subject, any text; claims: its moments. The same of all three give the same text.
  *
  * Owns     the result is yours (free); NULL when out of memory.
  */
-char *token_make(const struct token_key *key, const struct token *claims);
+char *token_make(const struct token_key *key, const char *subject, const struct token *claims);
 
 #endif

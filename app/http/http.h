@@ -81,7 +81,11 @@ struct http_request {
     const char *payment_signature;
     const char *waiting_ticket;
     const char *cookie;
-    size_t body_len; /* what Content-Length announces */
+    const char *origin; /* Origin; NULL: it is no page of another origin */
+    const char *
+        allowed_origin; /* that may read the answer (cors.h); lives on; NULL: none more than ours */
+    int64_t idle_ms;    /* how long the connection may be idle behind the answer, as it is told */
+    size_t body_len;    /* what Content-Length announces */
     bool is_http_1_0;
     bool is_head; /* the answer goes out without its body */
     bool expects_continue;
@@ -94,7 +98,7 @@ struct http_request {
 
 struct http_answer {
     int status;
-    const char *type;    /* Content-Type; NULL: the answer is 304, and has no body */
+    const char *type;    /* Content-Type; NULL: the answer is 204 or 304, and has no body */
     const char *headers; /* more header lines, each with its CRLF; NULL: none */
     const char *caching; /* Cache-Control; NULL: no-store */
     const char *policy;  /* Content-Security-Policy; NULL: nothing at all is allowed */

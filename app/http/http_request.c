@@ -104,6 +104,9 @@ static void note_header(const struct mg_header *header, struct http_request *out
     case 'p':
         note_named(header, "Payment-Signature", &out->payment_signature, framing);
         break;
+    case 'o':
+        note_named(header, "Origin", &out->origin, framing);
+        break;
     case 'e':
         if (strcasecmp(name, "Expect") == 0 && strcasecmp(value, "100-continue") == 0)
             out->expects_continue = true;
@@ -282,7 +285,7 @@ void http_find_client(const struct http_request *request, const struct networks 
     const struct mg_request_info *info = mg_get_request_info(request->conn);
     struct client_walk walk;
 
-    client_address_walk_begin(&walk, trusted, info->remote_addr);
+    client_address_walk_begin(&walk, trusted, inside_peer(info->remote_port));
     for (int i = info->num_headers - 1; i >= 0 && !walk.is_over; i--) {
         if (strcasecmp(info->http_headers[i].name, "X-Forwarded-For") == 0)
             client_address_walk_list(&walk, info->http_headers[i].value);
@@ -338,7 +341,7 @@ bool http_read_body(struct http_request *request, struct http_body *out)
     bool is_typed = request->content_type && http_type_is_json(request->content_type);
 
     out->len = 0;
-    if ((request->content_type || request->body_len > 0) && !is_typed) {
+    if (request->body_len > 0 && !is_typed) {
         return http_refuse(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Content-Type", NULL);
     }
     assert(request->body_len <= sizeof out->data);

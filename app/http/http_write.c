@@ -15,7 +15,7 @@
 #include "door/inside.h"
 #include "http.h"
 
-enum { HEAD_SIZE = 704, ANSWER_SIZE = 2048 };
+enum { HEAD_SIZE = 1024, ANSWER_SIZE = 2048 };
 
 static const struct {
     int status;
@@ -23,6 +23,7 @@ static const struct {
 } status_lines[] = {
     {200, "HTTP/1.1 200 OK\r\n"},
     {201, "HTTP/1.1 201 Created\r\n"},
+    {204, "HTTP/1.1 204 No Content\r\n"},
     {304, "HTTP/1.1 304 Not Modified\r\n"},
     {400, "HTTP/1.1 400 Bad Request\r\n"},
     {401, "HTTP/1.1 401 Unauthorized\r\n"},
@@ -50,6 +51,10 @@ static const struct {
     "Content-Security-Policy: "
 /* No browser may do anything with an answer but show it: no script, no frame, no guessing of types. */
 #define POLICY "default-src 'none'; frame-ancestors 'none'"
+
+/* What a page of another origin may read besides the body. */
+#define EXPOSED                                                                                    \
+    "Access-Control-Expose-Headers: ETag, Idempotency-Replayed, Retry-After, X-Request-Id\r\n"
 
 static const char *status_line(int status)
 {
@@ -101,12 +106,22 @@ static void add_head(struct text *out, struct http_request *request,
         text_add_string(out, request->request_id);
         TEXT_ADD(out, "\r\n");
     }
+    if (request->allowed_origin) {
+        TEXT_ADD(out, "Access-Control-Allow-Origin: ");
+        text_add_string(out, request->allowed_origin);
+        TEXT_ADD(out, "\r\nVary: Origin\r\n" EXPOSED);
+    }
     if (answer->headers) text_add_string(out, answer->headers);
     if (request->must_close) {
         if (!request->is_detached) mg_disable_connection_keep_alive(request->conn);
         TEXT_ADD(out, "Connection: close\r\n");
     } else {
         TEXT_ADD(out, "Connection: keep-alive\r\n");
+        if (request->idle_ms > 0) {
+            TEXT_ADD(out, "Keep-Alive: timeout=");
+            text_add_number(out, request->idle_ms / 1000);
+            TEXT_ADD(out, "\r\n");
+        }
     }
 }
 
@@ -132,7 +147,7 @@ static size_t room_for(const struct http_answer *answer)
 static void add_body(struct text *out, const struct http_request *request,
                      const struct http_answer *answer)
 {
-    assert(answer->type || answer->status == 304);
+    assert(answer->type || answer->status == 304 || answer->status == 204);
     if (answer->type) {
         TEXT_ADD(out, "Content-Length: ");
         text_add_number(out, (long long)answer->body_len);

@@ -205,11 +205,31 @@ static void send_not_allowed(struct http_request *request, struct text *allow)
                       &(struct http_detail){.headers = allow->data});
 }
 
+/* The browser asks before a page's request whether the page may make it. */
+static void send_preflight(struct http_request *request, struct text *methods)
+{
+    char buffer[512];
+    struct text headers = TEXT_OVER(buffer);
+
+    TEXT_ADD(&headers, "Access-Control-Allow-Methods: ");
+    text_add(&headers, methods->data + strlen("Allow: "), methods->len - strlen("Allow: "));
+    TEXT_ADD(
+        &headers,
+        "\r\nAccess-Control-Allow-Headers: Authorization, Content-Type, Idempotency-Key, If-Match, "
+        "If-None-Match, Last-Event-ID, Waiting-Ticket, X-Request-Id, X-User-Id\r\n"
+        "Access-Control-Max-Age: 7200\r\n");
+    text_add(&headers, "", 1); /* NUL */
+    http_send(request, &(struct http_answer){.status = 204, .headers = headers.data});
+}
+
 void routes_serve(struct service *service, enum route_port port, struct http_request *request)
 {
     char id[SALE_ID_MAX + 1];
     char buffer[80];
     struct text allow = TEXT_OVER(buffer);
+
+    if (port == PORT_BUYERS)
+        request->allowed_origin = cors_allowed(&service->config->cors, request->origin);
 
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         if (!(routes[i].ports & port) || !routes_path_fits(routes[i].path, request->path, id))
@@ -222,7 +242,9 @@ void routes_serve(struct service *service, enum route_port port, struct http_req
         }
         add_allowed(&allow, &routes[i]);
     }
-    if (allow.len > 0) {
+    if (allow.len > 0 && request->allowed_origin && strcmp(request->method, "OPTIONS") == 0) {
+        send_preflight(request, &allow);
+    } else if (allow.len > 0) {
         send_not_allowed(request, &allow);
     } else {
         (void)http_refuse(request, PROBLEM_NOT_FOUND, NULL, "Nothing is at this path.");

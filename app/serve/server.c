@@ -33,7 +33,6 @@ enum {
     ROUND_MS = 300,
     HEAD_MS = 1400,        /* a head may take, and as much again after its last byte */
     DETACHED_STATUS = 200, /* for civetweb: it has been seen to */
-    IDLE_MS = 3000,        /* and then a connection is closed */
     WAKE_AFTER_MS = 30,    /* mg_stop() has set its flag by then */
     TRIM_EVERY_MS = 2000,
 };
@@ -167,7 +166,7 @@ static int on_request(struct mg_connection *conn)
     struct listener *listener = mg_get_user_context_data(conn);
     struct service *service = listener->service;
     struct connection *connection = mg_get_user_connection_data(conn);
-    struct http_request request = {.connection = connection};
+    struct http_request request = {.connection = connection, .idle_ms = service->config->idle_ms};
 
     if (served.fd < 0) note_socket(conn, connection);
     if (connection) connection_settle(connection); /* a pipelined request comes after its answer */
@@ -285,7 +284,7 @@ static struct mg_context *start_library(struct listener *self, struct mg_error_d
     (void)snprintf(head, sizeof head, "%d", HEAD_MS);
     /* While a purchase is under way its connection looks idle to civetweb. */
     (void)snprintf(idle, sizeof idle, "%lld",
-                   IDLE_MS + (long long)self->service->config->deadline_ms);
+                   (long long)self->service->config->idle_ms + self->service->config->deadline_ms);
     return mg_start2(&init, failure);
 }
 
@@ -315,14 +314,15 @@ static void refuse_client(int fd, acceptor_refusal why)
     http_refuse_socket(fd, why == ACCEPTOR_TOO_SLOW ? PROBLEM_REQUEST_TIMEOUT : PROBLEM_OVERLOADED);
 }
 
-static bool start_listener(struct listener *self, const char *address, struct start_error *why)
+static bool start_listener(struct listener *self, const struct listen_addresses *addresses,
+                           struct start_error *why)
 {
     const struct config *config = self->service->config;
     char reason[128] = "";
     struct mg_error_data failure = {.text = reason, .text_buffer_size = sizeof reason};
 
     self->acceptor = acceptor_open(
-        &(struct acceptor_options){.address = address,
+        &(struct acceptor_options){.addresses = *addresses,
                                    .places = self->places,
                                    .address_places = (unsigned)config->address_connections,
                                    .streams = self->streams,
@@ -334,10 +334,16 @@ static bool start_listener(struct listener *self, const char *address, struct st
     if (!self->acceptor) return false;
     self->address = acceptor_address(self->acceptor);
     self->context = start_library(self, &failure);
-    if (!self->context) return start_error_say(why, "cannot serve %s: %s", address, reason);
+    if (!self->context) return start_error_say(why, "cannot serve %s: %s", self->address, reason);
     if (!threads_begin(self, why)) return false;
-    if (atomic_load(&self->is_taken_over)) return true;
-    return start_error_say(why, "cannot serve %s: civetweb's socket is not to be found", address);
+    if (!atomic_load(&self->is_taken_over))
+        return start_error_say(why, "cannot serve %s: civetweb's socket is not to be found",
+                               self->address);
+    if (inside_is_asked(self->acceptor)) return true;
+    return start_error_say(why,
+                           "cannot serve %s: this civetweb takes its connections by another call "
+                           "than accept()",
+                           self->address);
 }
 
 /* Thousands of threads: small stacks, also where civetweb was built to ask for none (see stack.c). */
@@ -352,8 +358,8 @@ static bool start_listeners(struct server *self, const struct config *config,
         return start_error_say(why, "out of memory");
     (void)pthread_attr_setstacksize(&small, STACK_BYTES); /* a valid size */
     if (pthread_setattr_default_np(&small) == 0)
-        good = start_listener(&self->buyers, config->listen, why) &&
-               start_listener(&self->operators, config->admin_listen, why);
+        good = start_listener(&self->buyers, &config->listen, why) &&
+               start_listener(&self->operators, &config->admin_listen, why);
     (void)pthread_setattr_default_np(&usual); /* it was valid before */
     (void)pthread_attr_destroy(&small);
     (void)pthread_attr_destroy(&usual);

@@ -4,7 +4,6 @@
  */
 #include "check.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,29 +14,27 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "door/listen_address.h"
 
-enum { ANSWER_SIZE = 4096, SHOWN_SIZE = 256, ADDRESS_SIZE = 32 };
+enum { ANSWER_SIZE = 4096, SHOWN_SIZE = 256 };
 
 struct inquiry {
     int fd;
     int64_t deadline_ms;
-    char asked[ADDRESS_SIZE]; /* "127.0.0.1:8080" */
+    char asked[LISTEN_TEXT_SIZE]; /* "127.0.0.1:8080" */
 };
 
-static bool find_address(const char *address, struct inquiry *self, struct sockaddr_in *out)
+/* The first one; if it is any, this machine. */
+static void find_address(const struct listen_addresses *list, struct inquiry *self,
+                         struct listen_address *out)
 {
-    const char *colon = strrchr(address, ':');
-    char host[INET_ADDRSTRLEN] = "";
-
-    if (!colon || (size_t)(colon - address) >= sizeof host) return false;
-    memcpy(host, address, (size_t)(colon - address));
-    *out = (struct sockaddr_in){.sin_family = AF_INET};
-    out->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-    if (inet_pton(AF_INET, host, &out->sin_addr) != 1) return false;
-    if (out->sin_addr.s_addr == htonl(INADDR_ANY)) out->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    (void)inet_ntop(AF_INET, &out->sin_addr, host, sizeof host); /* it fits */
-    (void)snprintf(self->asked, sizeof self->asked, "%s:%u", host, ntohs(out->sin_port));
-    return true;
+    *out = list->address[0];
+    if (out->at.any.sa_family == AF_INET6) {
+        if (IN6_IS_ADDR_UNSPECIFIED(&out->at.v6.sin6_addr)) out->at.v6.sin6_addr = in6addr_loopback;
+    } else if (out->at.v4.sin_addr.s_addr == htonl(INADDR_ANY)) {
+        out->at.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
+    (void)listen_address_show(out, self->asked);
 }
 
 /* Returns  false with errno when it is not so in time. */
@@ -51,14 +48,14 @@ static bool wait_until(const struct inquiry *self, short events)
     return false;
 }
 
-static bool connect_in_time(struct inquiry *self, const struct sockaddr_in *where)
+static bool connect_in_time(struct inquiry *self, const struct listen_address *where)
 {
     int error = 0;
     socklen_t size = sizeof error;
 
-    self->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    self->fd = socket(where->at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (self->fd < 0) return false;
-    if (connect(self->fd, (const struct sockaddr *)where, sizeof *where) == 0) return true;
+    if (connect(self->fd, &where->at.any, where->len) == 0) return true;
     if (errno != EINPROGRESS || !wait_until(self, POLLOUT)) return false;
     if (getsockopt(self->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return false;
     errno = error;
@@ -110,16 +107,15 @@ static bool tell(const struct inquiry *self, char *answer)
     return status == 200;
 }
 
-bool check_run(const char *address)
+bool check_run(const struct listen_addresses *addresses)
 {
     struct inquiry self = {.fd = -1, .deadline_ms = clock_mono_ms() + CHECK_MS};
-    struct sockaddr_in where;
+    struct listen_address where;
     char answer[ANSWER_SIZE];
     bool is_ready = false;
 
-    errno = EINVAL;
-    if (find_address(address, &self, &where) && connect_in_time(&self, &where) &&
-        send_request(&self) && read_answer(&self, answer)) {
+    find_address(addresses, &self, &where);
+    if (connect_in_time(&self, &where) && send_request(&self) && read_answer(&self, answer)) {
         is_ready = tell(&self, answer);
     } else {
         (void)fprintf(stderr, "seckilld: %s: no answer: %s\n", self.asked, strerrordesc_np(errno));

@@ -7,14 +7,16 @@
 
 #include <stdbool.h>
 
+#include "door/listen_address.h"
+
 enum { CHECK_MS = 2000 /* at most */ };
 
 /*
  * Ask, and print one line: what it says to standard output, or why nothing was said to standard error.
  *
- * Shape    address: "10.0.0.1:8080"; every address of this host, 0.0.0.0, is asked by 127.0.0.1.
+ * Shape    addresses: the first is asked; every address of this host, 0.0.0.0 or [::], by the loopback.
  * Returns  whether it is ready.
  */
-bool check_run(const char *address);
+bool check_run(const struct listen_addresses *addresses);
 
 #endif

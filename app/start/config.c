@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +27,7 @@ typedef enum kind {
     KIND_NAME,
     KIND_RATE,
     KIND_NETWORKS,
+    KIND_ORIGINS,
     KIND_PAUSE,
 } kind;
 
@@ -46,10 +46,11 @@ struct flag {
 #define FIELD(name) .offset = offsetof(struct config, name)
 
 static const struct flag flags[] = {
-    {"--listen", "SECKILL_LISTEN", "127.0.0.1:8080", "ADDRESS",
-     "buyers' address; port 0 takes a free one", FIELD(listen), .kind = KIND_ADDRESS},
-    {"--admin-listen", "SECKILL_ADMIN_LISTEN", "127.0.0.1:8081", "ADDRESS", "operators' address",
-     FIELD(admin_listen), .kind = KIND_ADDRESS},
+    {"--listen", "SECKILL_LISTEN", "127.0.0.1:8080", "ADDRESS,...",
+     "buyers' address, or several; [::]:8080 is IPv4, too; port 0 takes a free one", FIELD(listen),
+     .kind = KIND_ADDRESS},
+    {"--admin-listen", "SECKILL_ADMIN_LISTEN", "127.0.0.1:8081", "ADDRESS,...",
+     "operators' address, or several", FIELD(admin_listen), .kind = KIND_ADDRESS},
     {"--redis", "SECKILL_REDIS", NULL, "URL",
      "redis://[user:pass@]host[:port][/db], unix:///path, "
      "redis+sentinel://[user:pass@]host[:port],host.../NAME[/db] or "
@@ -142,6 +143,9 @@ static const struct flag flags[] = {
     {"--deadline-ms", "SECKILL_DEADLINE_MS", "2000", "MS",
      "a purchase that has not begun by then is refused", FIELD(deadline_ms), 10, 60000,
      KIND_NUMBER},
+    {"--idle-ms", "SECKILL_IDLE_MS", "75000", "MS",
+     "an idle connection is closed after so long; when all are taken, the oldest idle ones at once",
+     FIELD(idle_ms), 1000, 3600000, KIND_NUMBER},
     {"--drain-ms", "SECKILL_DRAIN_MS", "300", "MS",
      "told to stop, it goes on serving so long, while /readyz says 503", FIELD(drain_ms), 0, 60000,
      KIND_NUMBER},
@@ -158,6 +162,18 @@ static const struct flag flags[] = {
     {"--token-key-2", "SECKILL_TOKEN_KEY_2", NULL, "FILE",
      "second key, while keys are changed: tokens of either are good", FIELD(token_key_2),
      .kind = KIND_TEXT},
+    {"--token-jwks", "SECKILL_TOKEN_JWKS", NULL, "FILE|URL",
+     "keys of an issuer of buyers' tokens, RS256, ES256 or EdDSA; read again as they change [none: "
+     "ours alone]",
+     FIELD(token_jwks), .kind = KIND_TEXT},
+    {"--token-issuer", "SECKILL_TOKEN_ISSUER", NULL, "TEXT",
+     "iss of a good token [none: it is not looked at]", FIELD(token_issuer), .kind = KIND_TEXT},
+    {"--token-audience", "SECKILL_TOKEN_AUDIENCE", NULL, "TEXT",
+     "aud of a good token, or one of its list [seckill, where a token names any]",
+     FIELD(token_audience), .kind = KIND_TEXT},
+    {"--token-leeway", "SECKILL_TOKEN_LEEWAY", "10", "S",
+     "seconds by which an issuer's clock may differ from ours", FIELD(token_leeway_s), 0, 600,
+     KIND_NUMBER},
     {"--payment-key", "SECKILL_PAYMENT_KEY", NULL, "FILE",
      "key that the payment provider signs its events with, 32 bytes or more [none: no event is "
      "believed]",
@@ -177,6 +193,9 @@ static const struct flag flags[] = {
     {"--trusted-proxy", "SECKILL_TRUSTED_PROXY", NULL, "CIDR,...",
      "proxies whose X-Forwarded-For tells the client's address [none: nobody's]",
      FIELD(trusted_proxies), .kind = KIND_NETWORKS},
+    {"--cors-origin", "SECKILL_CORS_ORIGIN", NULL, "ORIGIN,...",
+     "pages of these origins, or of any (*), may ask as buyers do [none: ours alone]", FIELD(cors),
+     .kind = KIND_ORIGINS},
     {"--lab", "SECKILL_LAB", NULL, NULL,
      "trust X-User-Id, let flawed guards run, and serve the lock lab", FIELD(lab),
      .kind = KIND_SWITCH},
@@ -226,19 +245,6 @@ static bool number_is_read(const char *text, const struct flag *flag, int64_t *o
     if (errno || *end || number < flag->min || number > flag->max) return false;
     *out = number;
     return true;
-}
-
-static bool address_is_valid(const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    char host[INET_ADDRSTRLEN] = "";
-    struct in_addr address;
-    static const struct flag port_range = {.min = 0, .max = 65535};
-    int64_t port = 0;
-
-    if (!colon || (size_t)(colon - text) >= sizeof host) return false;
-    memcpy(host, text, (size_t)(colon - text));
-    return inet_pton(AF_INET, host, &address) == 1 && number_is_read(colon + 1, &port_range, &port);
 }
 
 static bool switch_is_read(const char *text, bool *out)
@@ -307,8 +313,6 @@ static bool has_control_bytes(const char *text)
 /* Why this text cannot be its value; NULL: it can. */
 static const char *fault_of(const struct flag *flag, const char *text)
 {
-    if (flag->kind == KIND_ADDRESS)
-        return address_is_valid(text) ? NULL : "is not an address like 127.0.0.1:8080";
     if (flag->kind == KIND_NAME)
         return sale_key_is_valid(text) ? NULL : "is not 1 to 64 of A-Z a-z 0-9 _ . -";
     return *text && !has_control_bytes(text) ? NULL : "is not usable";
@@ -327,44 +331,48 @@ static bool refuse(const struct flag *flag, const char *name, const char *value,
                            (long long)flag->min, (long long)flag->max);
 }
 
+/* Put a value into its field. NULL, or what is wrong with it. */
+static const char *read_value(const struct flag *flag, const char *value, void *field)
+{
+    switch (flag->kind) {
+    case KIND_TEXT:
+    case KIND_URL:
+    case KIND_NAME:
+        *(const char **)field = value;
+        return fault_of(flag, value);
+    case KIND_NUMBER:
+        return number_is_read(value, flag, field) ? NULL : "is no number";
+    case KIND_SWITCH:
+        return switch_is_read(value, field) ? NULL : "is neither true nor false";
+    case KIND_LEVEL:
+        return level_is_read(value, field) ? NULL : "is not error, warn, info or debug";
+    case KIND_FORMAT:
+        return format_is_read(value, field) ? NULL : "is neither text nor json";
+    case KIND_RATE:
+        return rate_limit_is_read(value, field) ? NULL : "is not a rate like 5 or 5/s:20";
+    case KIND_NETWORKS:
+        return client_address_networks_are_read(value, field)
+                   ? NULL
+                   : "is no list of networks like 10.0.0.0/8,fd00::1";
+    case KIND_ADDRESS:
+        return listen_address_read(value, field)
+                   ? NULL
+                   : "is no list of addresses like 127.0.0.1:8080,[::1]:8080";
+    case KIND_ORIGINS:
+        return cors_read(value, field) ? NULL
+                                       : "is no list of origins like https://shop.example, nor *";
+    case KIND_PAUSE:
+        return pause_is_read(value, field) ? NULL : "is not a pause in ms like 200 or 200:10";
+    }
+    return NULL;
+}
+
 /* Check one value and put it into its field; `name` is the flag or variable it came from. */
 static bool set_field(const struct flag *flag, const char *name, const char *value,
                       struct config *out, struct start_error *why)
 {
-    void *field = (char *)out + flag->offset;
-    const char *fault = NULL;
+    const char *fault = read_value(flag, value, (char *)out + flag->offset);
 
-    switch (flag->kind) {
-    case KIND_TEXT:
-    case KIND_URL:
-    case KIND_ADDRESS:
-    case KIND_NAME:
-        fault = fault_of(flag, value);
-        *(const char **)field = value;
-        break;
-    case KIND_NUMBER:
-        if (!number_is_read(value, flag, field)) fault = "is no number";
-        break;
-    case KIND_SWITCH:
-        if (!switch_is_read(value, field)) fault = "is neither true nor false";
-        break;
-    case KIND_LEVEL:
-        if (!level_is_read(value, field)) fault = "is not error, warn, info or debug";
-        break;
-    case KIND_FORMAT:
-        if (!format_is_read(value, field)) fault = "is neither text nor json";
-        break;
-    case KIND_RATE:
-        if (!rate_limit_is_read(value, field)) fault = "is not a rate like 5 or 5/s:20";
-        break;
-    case KIND_NETWORKS:
-        if (!client_address_networks_are_read(value, field))
-            fault = "is no list of networks like 10.0.0.0/8,fd00::1";
-        break;
-    case KIND_PAUSE:
-        if (!pause_is_read(value, field)) fault = "is not a pause in ms like 200 or 200:10";
-        break;
-    }
     return !fault || refuse(flag, name, value, fault, why);
 }
 
@@ -413,7 +421,13 @@ bool config_read_flag(const struct config_source *source, int *at, struct config
     if (!value && flag->kind == KIND_SWITCH) value = "true";
     if (!value && *at + 1 < source->argc) value = source->argv[++*at];
     if (!value) return start_error_say(why, "%s: a value is missing", flag->name);
-    return set_field(flag, flag->name, value, out, why);
+    if (!set_field(flag, flag->name, value, out, why)) return false;
+    if (flag->kind == KIND_ADDRESS) { /* the next one of this name is one more */
+        void *field = (char *)out + flag->offset;
+
+        ((struct listen_addresses *)field)->takes_more = true;
+    }
+    return true;
 }
 
 static void make_instance_name(struct config *out)
@@ -535,9 +549,7 @@ static bool check_keys(const struct config *config, struct start_error *why)
 
 static bool check_check(const struct config *config, struct start_error *why)
 {
-    const char *colon = strrchr(config->listen, ':');
-
-    if (!config->check || strtol(colon + 1, NULL, 10) > 0) return true;
+    if (!config->check || listen_address_port(&config->listen.address[0]) > 0) return true;
     return start_error_say(why, "--check: port 0 of --listen is any; name the one to ask");
 }
 

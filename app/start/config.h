@@ -14,8 +14,10 @@
 #include "base/log.h"
 #include "base/start_error.h"
 #include "door/client_address.h"
+#include "door/listen_address.h"
 #include "gate/rate.h"
 #include "guards/base/guard_servers.h"
+#include "http/cors.h"
 
 enum { INSTANCE_MAX = 64 };
 
@@ -26,8 +28,8 @@ struct lab_pause {
 };
 
 struct config {
-    const char *listen; /* "127.0.0.1:8080"; port 0: any free one */
-    const char *admin_listen;
+    struct listen_addresses listen;
+    struct listen_addresses admin_listen;
     const char *redis;                     /* URL; NULL: a private redis-server */
     const char *redis_password;            /* file; NULL: what the URLs say */
     const char *sentinel_password;         /* file; NULL: Sentinels are asked without */
@@ -45,10 +47,14 @@ struct config {
     const char *operators_log;             /* file; NULL: DATA/operators.ndjson */
     const char *token_key;                 /* file; NULL: buyers have no tokens */
     const char *token_key_2;               /* file; NULL: none */
-    const char *payment_keys[2];           /* files; NULL: none */
-    const char *pay_url;                   /* NULL: nobody can pay */
-    const char *instance;                  /* [A-Za-z0-9_.-]{1,64} */
-    char instance_made[INSTANCE_MAX + 1];  /* host-pid, when none was given */
+    const char *token_jwks;                /* file or URL; NULL: tokens are ours alone */
+    const char *token_issuer;              /* NULL: any */
+    const char *token_audience;            /* NULL: "seckill", where a token names one */
+    int64_t token_leeway_s;
+    const char *payment_keys[2];          /* files; NULL: none */
+    const char *pay_url;                  /* NULL: nobody can pay */
+    const char *instance;                 /* [A-Za-z0-9_.-]{1,64} */
+    char instance_made[INSTANCE_MAX + 1]; /* host-pid, when none was given */
     int64_t connections;
     int64_t streams;             /* of events, besides the connections */
     int64_t address_connections; /* of one client's address; 0: all */
@@ -58,11 +64,13 @@ struct config {
     int64_t queue_ms;
     int64_t lease_ms;
     int64_t deadline_ms;
+    int64_t idle_ms;        /* then an idle connection is closed */
     int64_t drain_ms;       /* it goes on serving when it is told to stop */
     int64_t sync_replicas;  /* that have an order before it is accepted; 0: none is waited for */
     int64_t sync_ms;        /* so long at most */
     struct rate_limit rate; /* of each buyer */
     struct rate_limit address_rate;  /* of each client's address */
+    struct cors cors;                /* pages of other origins that may ask as buyers do */
     struct networks trusted_proxies; /* whose X-Forwarded-For is believed */
     enum log_level log_level;
     enum log_format log_format;

@@ -91,7 +91,7 @@ void lab_routes_show_guard_source(struct service *service, struct http_request *
  */
 static bool body_is_empty_json(struct http_request *request)
 {
-    if (!request->content_type) {
+    if (!request->content_type || !http_type_is_json(request->content_type)) {
         return http_refuse(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Content-Type",
                            "Send Content-Type: application/json; the body may be empty.");
     }

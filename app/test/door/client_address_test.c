@@ -26,8 +26,12 @@ static void assert_client(const char *trusted, const char *peer, const char *con
     char shown[CLIENT_TEXT_SIZE];
     size_t count = 0;
 
+    struct client_address from = {{0}};
+
     if (trusted) networks = networks_of(trusted);
-    client_address_walk_begin(&walk, &networks, peer);
+    if (!peer || !client_address_read(peer, &from))
+        assert_true(client_address_read("0.0.0.0", &from));
+    client_address_walk_begin(&walk, &networks, &from);
     while (count < LISTS_MAX && lists[count])
         count++;
     while (count > 0)
@@ -178,7 +182,10 @@ TEST(a_subscriber_is_one_client)
         struct client_walk walk;
         char text[CLIENT_TEXT_SIZE];
 
-        client_address_walk_begin(&walk, &nobody, rows[i].address);
+        struct client_address from;
+
+        assert_true(client_address_read(rows[i].address, &from));
+        client_address_walk_begin(&walk, &nobody, &from);
         assert_string_equal(client_address_group(&walk.found, text), rows[i].group);
     }
 }

@@ -35,6 +35,7 @@ static const struct {
     {"Idempotency-Replayed", "true"},
     {"X-Accel-Buffering", "no"},
     {"ETag", "\""},
+    {"Keep-Alive", "timeout="},
 };
 
 enum {

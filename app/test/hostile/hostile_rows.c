@@ -279,12 +279,12 @@ static const struct group groups[] = {
     METHODS(ORDERS),
     METHODS("/nothing"),
 
-    /* as the id of a sale, as a buyer, as a key: refused, and Redis never hears of it */
+    /* as the id of a sale, as a key: refused, and Redis never hears of it; as a buyer: one without an order */
     TEXTS("POST " SALES "/{text}/orders HTTP/1.1\r\n" HOST
           "X-User-Id: anna\r\nContent-Length: 0\r\n\r\n",
           EVIL, REFUSED "|400 invalid-request, open|" NOWHERE, .name = "a sale's id: "),
-    TEXTS("POST " ORDERS " HTTP/1.1\r\n" HOST "X-User-Id: {text}\r\nContent-Length: 0\r\n\r\n",
-          EVIL, REFUSED "|" UNKNOWN, .name = "a buyer: "),
+    TEXTS("GET " ORDERS "/me HTTP/1.1\r\n" HOST "X-User-Id: {text}\r\n\r\n", EVIL,
+          REFUSED "|" UNKNOWN "|" NOWHERE, .name = "a buyer: "),
     TEXTS("POST " ORDERS " HTTP/1.1\r\n" HOST "X-User-Id: anna\r\nIdempotency-Key: {text}\r\n\r\n",
           EVIL, REFUSED "|400 invalid-request, open", .name = "a key: "),
 
@@ -393,6 +393,11 @@ static const struct token {
     TOKENS(USUAL, GOOD, NOWHERE),
     TOKENS(USUAL, GOOD, NOWHERE, .key = HOSTILE_OLD_KEY),
     TOKENS("{`alg`:`HS256`}|{`typ`:`at+jwt`,`alg`:`HS256`}", GOOD, NOWHERE),
+    TOKENS(USUAL,
+           "{`sub`:`alice`,`exp`:9999999999.5}|{`sub`:`alice`,`exp`:1e12}|"
+           "{`sub`:`a b`,`exp`:9999999999}|{`sub`:`evil:x`,`exp`:9999999999}|"
+           "{`sub`:`\xc3\xa4`,`exp`:9999999999}",
+           NOWHERE),
     TOKENS(USUAL, GOOD, UNKNOWN, .key = "somebody else's key, long enough as well"),
     TOKENS("{`alg`:`none`}", GOOD, UNKNOWN, .key = ""),
     TOKENS("{`alg`:`HS384`}", GOOD, UNKNOWN, .alg = "HS384"),
@@ -406,17 +411,17 @@ static const struct token {
     TOKENS(USUAL,
            "{`exp`:9999999999,`sub`:`alice`,`sub`:`bert`}|{`sub`:`alice`,`exp`:1,`exp`:9999999999}|"
            "{`sub`:`alice`,`exp`:9999999999,`\\u0065xp`:1}|{`sub`:`alice`,`exp`:1700000000}|"
-           "{`sub`:`alice`,`exp`:`9999999999`}|{`sub`:`alice`,`exp`:9999999999.5}|"
-           "{`sub`:`alice`,`exp`:1e12}|{`sub`:`alice`,`exp`:9223372036854775808}|"
+           "{`sub`:`alice`,`exp`:`9999999999`}|"
+           "{`sub`:`alice`,`exp`:9223372036854775808}|"
            "{`sub`:`alice`,`exp`:-1}|{`sub`:`alice`,`exp`:null}|{`sub`:`alice`,`iat`:1700000000}|"
            "{`sub`:`alice`,`exp`:9999999999,`nbf`:99999999999}|"
            "{`sub`:`alice`,`exp`:9999999999,`nbf`:`1`}|"
            "{`sub`:`alice`,`exp`:9999999999,`aud`:`elsewhere`}|"
            "{`sub`:`alice`,`exp`:9999999999,`aud`:[`elsewhere`]}|{`exp`:9999999999}|"
            "{`sub`:``,`exp`:9999999999}|{`sub`:1,`exp`:9999999999}|"
-           "{`sub`:[`alice`],`exp`:9999999999}|{`sub`:`a b`,`exp`:9999999999}|"
-           "{`sub`:`evil:x`,`exp`:9999999999}|{`sub`:`alice\\u0000`,`exp`:9999999999}|"
-           "{`sub`:`a\\r\\nX-Admin: 1`,`exp`:9999999999}|{`sub`:`\xc3\xa4`,`exp`:9999999999}|"
+           "{`sub`:[`alice`],`exp`:9999999999}|"
+           "{`sub`:`alice\\u0000`,`exp`:9999999999}|"
+           "{`sub`:`a\\r\\nX-Admin: 1`,`exp`:9999999999}|"
            "{`sub`:`\xc3`,`exp`:9999999999}|{`sub`:`alice`,`exp`:9999999999}x||"
            "[`sub`:`alice`,`exp`:9999999999]",
            UNKNOWN),

@@ -14,7 +14,7 @@
 #define HOST "Host: here\r\n"
 #define NEXT "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n"
 
-APP_SELLS("cup", "--connections", "4", "--deadline-ms", "3000", NULL);
+APP_SELLS("cup", "--connections", "4", "--deadline-ms", "3000", "--idle-ms", "2000", NULL);
 
 static size_t answers_in(const char *text)
 {

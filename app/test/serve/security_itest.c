@@ -155,7 +155,7 @@ static void assert_headers_are_safe(const char *headers, const char *what)
         "Connection",   "Content-Length",  "Transfer-Encoding",    "Content-Security-Policy",
         "Allow",        "Location",        "Retry-After",          "WWW-Authenticate",
         "X-Request-Id", "Referrer-Policy", "Idempotency-Replayed", "X-Accel-Buffering",
-        "ETag"};
+        "ETag",         "Keep-Alive"};
     char copy[4096];
     char *rest = NULL;
     const char *end = strstr(headers, "\r\n\r\n");

@@ -36,6 +36,7 @@ static const char *bad_env(const char *name)
 static char words_of_argv[ARGS_MAX][WORD_SIZE];
 
 /* What came of the last call. */
+static char shown[LISTEN_TEXT_SIZE];
 static struct config config;
 static struct start_error why;
 
@@ -59,8 +60,9 @@ static config_status read_words(const char *const *words, const char *(*env)(con
 TEST(without_flags_it_has_its_defaults)
 {
     assert_int_equal(read_words((const char *const[]){NULL}, no_env), CONFIG_RUN);
-    assert_string_equal(config.listen, "127.0.0.1:8080");
-    assert_string_equal(config.admin_listen, "127.0.0.1:8081");
+    assert_string_equal(listen_address_show(&config.listen.address[0], shown), "127.0.0.1:8080");
+    assert_string_equal(listen_address_show(&config.admin_listen.address[0], shown),
+                        "127.0.0.1:8081");
     assert_string_equal(config.data, "seckill-data");
     assert_string_equal(config.guard, "mutex");
     assert_null(config.redis);
@@ -109,7 +111,8 @@ TEST(bad_values_are_named)
         const char *flag, *values, *says;
     } rows[] = {
         {"--batch", "x|1025|0|-1| 1|1 |99999999999999999999|", "is not a number from 1 to 1024"},
-        {"--listen", "localhost:80|1.2.3.4|1.2.3.4:70000", "is not an address like 127.0.0.1:8080"},
+        {"--listen", "localhost:80|1.2.3.4|1.2.3.4:70000",
+         "is no list of addresses like 127.0.0.1:8080,[::1]:8080"},
         {"--log-format", "xml", "is neither text nor json"},
         {"--log-level", "loud", "is not error, warn, info or debug"},
         {"--instance", "a b", "is not 1 to 64 of A-Z a-z 0-9 _ . -"},
@@ -260,7 +263,7 @@ TEST(a_flawed_guard_needs_lab)
 TEST(a_check_is_told_apart_and_has_no_variable)
 {
     assert_int_equal(READ(no_env, "--check", "--listen=0.0.0.0:80"), CONFIG_CHECK);
-    assert_string_equal(config.listen, "0.0.0.0:80");
+    assert_string_equal(listen_address_show(&config.listen.address[0], shown), "0.0.0.0:80");
     assert_int_equal(READ(check_env, "--batch=1"), CONFIG_RUN);
     assert_int_equal(READ(no_env, "--check", "--batch=x"), CONFIG_BAD);
 }

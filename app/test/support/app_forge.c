@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64url.h"
+
 char *app_forge(const struct forgery *forgery)
 {
     jwt_t *jwt = NULL;
@@ -28,23 +30,6 @@ char *app_forge(const struct forgery *forgery)
     return text;
 }
 
-/* Without padding. */
-static size_t add_base64url(char *out, const char *text, size_t len)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    size_t used = 0;
-    uint32_t bits = 0;
-    unsigned held = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        bits = bits << 8 | (uint8_t)text[i];
-        for (held += 8; held >= 6; held -= 6)
-            out[used++] = digits[bits >> (held - 6) & 63];
-    }
-    if (held > 0) out[used++] = digits[bits << (6 - held) & 63];
-    return used;
-}
-
 char *app_forge_parts(const char *header, const char *claims, const char *signature_of)
 {
     const char *signature = strrchr(signature_of, '.');
@@ -52,26 +37,26 @@ char *app_forge_parts(const char *header, const char *claims, const char *signat
     size_t used = 0;
 
     if (!text || !signature) abort();
-    used = add_base64url(text, header, strlen(header));
+    used = base64url_encode((const unsigned char *)header, strlen(header), text);
     text[used++] = '.';
-    used += add_base64url(text + used, claims, strlen(claims));
+    used += base64url_encode((const unsigned char *)claims, strlen(claims), text + used);
     memcpy(text + used, signature, strlen(signature) + 1);
     return text;
 }
 
 char *app_forge_signed(const char *header, const char *claims, const char *key)
 {
-    char mac[EVP_MAX_MD_SIZE];
+    unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned mac_len = 0;
     char *bare = app_forge_parts(header, claims, ".");
     char *text = calloc(1, strlen(bare) + sizeof mac * 2);
     size_t used = strlen(bare) - 1; /* without the last dot */
 
-    if (!text || !HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)bare, used,
-                       (unsigned char *)mac, &mac_len))
+    if (!text || !HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)bare, used, mac,
+                       &mac_len))
         abort();
     memcpy(text, bare, used + 1);
-    (void)add_base64url(text + used + 1, mac, mac_len);
+    (void)base64url_encode(mac, mac_len, text + used + 1);
     free(bare);
     return text;
 }

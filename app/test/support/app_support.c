@@ -130,21 +130,25 @@ static void free_args(char **argv)
 bool app_start(struct app_process *out, const char *dir, const char *const *args)
 {
     bool is_lab = !args || !*args || strcmp(*args, "no-lab") != 0;
-    const char *const first[] = {"seckilld",    "--listen",
-                                 "127.0.0.1:0", "--admin-listen",
-                                 "127.0.0.1:0", "--data",
-                                 dir,           "--connections",
-                                 "64",          is_lab ? "--lab" : NULL,
-                                 NULL};
+    bool has_address = false; /* of its own; a second --listen is one more */
+    const char *const first[] = {
+        "seckilld", "--admin-listen",        "127.0.0.1:0", "--data", dir, "--connections",
+        "64",       is_lab ? "--lab" : NULL, NULL};
+    const char *const anywhere[] = {"--listen", "127.0.0.1:0", NULL};
     char *argv[APP_ARGS_MAX];
     char path[APP_PATH_SIZE];
     char line[512] = "";
     int pipe_fds[2];
     int log_fd = open_log(dir);
+    size_t count = 0;
     bool good = false;
 
     *out = (struct app_process){0};
-    (void)add_args(argv, add_args(argv, 0, first), is_lab ? args : args + 1);
+    for (const char *const *arg = args; arg && *arg; arg++)
+        has_address = has_address || strcmp(*arg, "--listen") == 0;
+    count = add_args(argv, 0, first);
+    count = add_args(argv, count, has_address ? NULL : anywhere);
+    (void)add_args(argv, count, is_lab ? args : args + 1);
     program_path("seckilld", path);
     if (log_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) != 0) abort();
     out->pid = spawn(path, argv, pipe_fds[1], log_fd);

@@ -35,7 +35,7 @@ TEST(a_bad_flag_is_one_line_and_exit_2, struct app_fixture *self)
         {"--batch", "x", "seckilld: --batch: \"x\" is not a number from 1 to 1024\n"},
         {"--connections", "0", "seckilld: --connections: \"0\" is not a number from 1 to 20000\n"},
         {"--listen", "8080",
-         "seckilld: --listen: \"8080\" is not an address like 127.0.0.1:8080\n"},
+         "seckilld: --listen: \"8080\" is no list of addresses like 127.0.0.1:8080,[::1]:8080\n"},
         {"--redis", "http://a", NULL},
         {"--colour", "red", "seckilld: \"--colour\" is no flag; --help lists them\n"},
     };
