@@ -175,6 +175,22 @@ test('a reload before it opens counts on', async () => {
   }
 });
 
+test('after the computer slept the countdown goes by its own clock, until the service is asked', async () => {
+  const [, page] = await shop.openNew(10, { mayLoseService: true }, { startsAt: fromNow(3_600_000) });
+  const shows = (pattern) =>
+    page.waitForFunction((its) => new RegExp(its).test(document.querySelector('#count')?.textContent), pattern);
+
+  await page.waitForFunction(() => /±/.test(document.querySelector('#synced').textContent));
+  await page.route('**/api/v1/time', (route) => route.abort()); /* the network is not back yet */
+  await page.evaluate(() => {
+    const now = Date.now;
+    Date.now = () => now() + 600_000; /* performance.now() stands still in a sleep */
+  });
+  await shows('^00:(50:00|49:\\d\\d)$');
+  await page.unroute('**/api/v1/time');
+  await shows('^(01:00:00|00:59:\\d\\d)$');
+});
+
 describe('a reload shows the state that there is', () => {
   const states = [
     ['sold-out', 'sold_out', (id) => shop.service.buy(id, 'somebody')],

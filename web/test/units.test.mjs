@@ -22,7 +22,7 @@ import { schedulerMessages } from '../lab/scheduler-messages.js';
 import { askSales } from '../shared/api.js';
 import { frameMessages } from '../shared/frame.js';
 import { fill } from '../shared/i18n.js';
-import { estimateOffset } from '../shared/server-clock.js';
+import { afterSleep, estimateOffset } from '../shared/server-clock.js';
 import { createStorage } from '../shared/storage.js';
 import { waysMessages } from '../ways/messages.js';
 
@@ -108,6 +108,13 @@ test('the median sample decides, and tells how far it can be wrong', () => {
     errorMs: 2,
   });
   assert.equal(estimateOffset([sample(0, 0)]).errorMs, 1);
+});
+
+test('what the computer slept is made up for; a clock that was set back, or a little forward, is not', () => {
+  const awake = { offsetMs: 5000, errorMs: 2, wallMs: 100 };
+
+  assert.deepEqual(afterSleep(awake, 3_600_100), { offsetMs: 3_605_000, errorMs: 2, wallMs: 3_600_100 });
+  for (const wallMs of [100, 1100, -9000]) assert.equal(afterSleep(awake, wallMs), awake);
 });
 
 test('a sale opens and closes by the clock, also before the service says so', () => {
