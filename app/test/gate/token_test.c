@@ -395,7 +395,8 @@ TEST(keys_are_long_enough_or_refused)
         {KEY OTHER, 64, 64}, {KEY "\0\0", 34, 34}, {KEY, 31, 0},
         {"", 0, 0},          {"\n", 1, 0},         {KEY "\n", 0, 0},
     };
-    static const char *const edited[] = {KEY "\r\n", KEY "\r", "\xef\xbb\xbf" KEY};
+    static const char marked[] = "\xef\xbb\xbf" KEY;
+    static const char *const edited[] = {KEY "\r\n", KEY "\r", marked};
     char path[PATH_SIZE] = "/tmp/seckill-key-XXXXXX";
     int fd = mkstemp(path);
 

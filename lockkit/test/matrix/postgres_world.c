@@ -168,12 +168,14 @@ static void break_one(struct world *world)
 
     assert_true(pid > 0);
     (void)kill((pid_t)pid, SIGKILL);
-    PQfinish(world->postgres->raw);
-    world->postgres->raw = NULL;
 }
 
+/* Until it has found out that one was killed, which ends this session, too, it takes others as ever. */
 static void await_it(struct world *world)
 {
+    LKS_EVENTUALLY(!PQconsumeInput(world->postgres->raw), 20000);
+    PQfinish(world->postgres->raw);
+    world->postgres->raw = NULL;
     LKS_EVENTUALLY(PQping(world->postgres->url) == PQPING_OK, 20000);
 }
 
