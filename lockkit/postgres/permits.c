@@ -139,7 +139,9 @@ lk_status postgres_permits(const struct lki_permit_list *list, const char *scrip
         status = LKI_FAIL(err, LK_INVALID, "%s: in PostgreSQL 1 to %d permits: each has a row",
                           list->key, ROWS_MAX);
     if (status == LK_OK) status = postgres_ask(list->client, &step, list->deadline, &answer, err);
-    if (status == LK_UNKNOWN)
+    if (status == LK_UNKNOWN && step.undo)
+        (void)postgres_undo(list->client, link, &give_back, NULL);
+    if (status == LK_UNKNOWN && !step.undo)
         (void)postgres_end_session(list->client, link, NULL, lki_context_deadline(list->client, 0),
                                    NULL);
     for (int i = 0; i < 2 && status == LK_OK; i++)

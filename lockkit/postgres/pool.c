@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "postgres.h"
 
-enum { OWES_MS = 120000 };
+enum { OWES_MS = 120000, AGAIN_MS = 50 };
 
 const char postgres_name[] = "PostgreSQL";
 
@@ -191,7 +191,7 @@ lk_status postgres_end_session(lk_client *client, const char *link,
     const struct postgres *self = client->backend_state;
     /* A pooler's that is idle serves others by now. Its own waiting looks every 100 ms. */
     struct postgres_statement end = POSTGRES_STATEMENT(
-        "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity"
+        "SELECT pg_catalog.pg_terminate_backend(pid, 5000) FROM pg_catalog.pg_stat_activity"
         " WHERE application_name = $1 AND usename = current_user"
         " AND (state <> 'idle' OR NOT $2::boolean)",
         link, atomic_load(&self->is_pooled) ? "t" : "f");
@@ -201,4 +201,21 @@ lk_status postgres_end_session(lk_client *client, const char *link,
     while ((status = postgres_touch(client, &end, deadline, err)) == LK_OK)
         lki_clock_sleep_ms(1);
     return status == LK_NOT_OWNER ? LK_OK : status;
+}
+
+lk_status postgres_undo(lk_client *client, const char *link, const struct postgres_statement *undo,
+                        struct lk_error *err)
+{
+    int64_t deadline = lki_context_deadline(client, 0);
+    struct postgres_statement again = *undo;
+    lk_status status = LK_OK;
+
+    again.undo = undo;
+    while (true) {
+        status = link[0] ? postgres_end_session(client, link, undo, deadline, err) : LK_OK;
+        if (status == LK_OK) status = postgres_touch(client, &again, deadline, err);
+        bool is_away = status == LK_UNREACHABLE || status == LK_UNKNOWN;
+        if (!is_away || lki_clock_left_ms(deadline) <= AGAIN_MS) return status;
+        lki_clock_sleep_ms(AGAIN_MS);
+    }
 }

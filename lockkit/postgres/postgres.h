@@ -62,6 +62,13 @@ lk_status postgres_end_session(lk_client *client, const char *link,
                                const struct postgres_statement *undo, int64_t deadline,
                                struct lk_error *err);
 
+/*
+ * Undo what a statement without an answer may have done: end its session, `link`, unless that is "", and then do `undo`.
+ * This is tried for as long as a command may take, as a server that recovers from a crash refuses connections.
+ */
+lk_status postgres_undo(lk_client *client, const char *link, const struct postgres_statement *undo,
+                        struct lk_error *err);
+
 /* The watchdog's connection; NULL: no memory. */
 struct lki_line *postgres_line_new(lk_client *client, int64_t connect_ms);
 

@@ -153,12 +153,22 @@ static lk_status end_by(lk_lock *lock, const char *token, int64_t deadline, stru
     return postgres_touch(lock->client, &end, deadline, err);
 }
 
-/* An undo that does not get through is owed by nobody here, as Redis' is: it gets the time of a command, to connect
-   anew and to end what is under way. */
+/* An undo that does not get through is owed by nobody here, as Redis' is: it gets the time of a command. */
+static lk_status undo_acquire(lk_lock *lock, struct lk_error *err)
+{
+    struct row *row = (struct row *)(void *)lock;
+    const struct postgres_statement end =
+        POSTGRES_STATEMENT(row->words->release, lock->key, lock->token);
+    lk_status status = postgres_undo(lock->client, row->link, &end, err);
+
+    if (status == LK_OK || status == LK_NOT_OWNER) row->link[0] = '\0';
+    return status;
+}
+
 static lk_status row_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    if (lock->owe_until != 0) deadline = lki_context_deadline(lock->client, 0);
-    lk_status status = end_by(lock, lock->token, deadline, err);
+    lk_status status =
+        lock->owe_until != 0 ? undo_acquire(lock, err) : end_by(lock, lock->token, deadline, err);
 
     if (status != LK_NOT_OWNER) return status;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);

@@ -2,8 +2,8 @@
  * Locks in PostgreSQL: what they have besides (liblockkit-postgres, -llockkit-postgres).
  *
  * A client opened with a URL postgres://[user[:pass]@]host[:port],host.../database?parameter=value (whatever
- * libpq takes) has lk_mutex_new(), lk_reentrant_new(), lk_non_reentrant_new() and lk_fenced_new(), lk_permits_new()
- * and lk_permit_lock_new(), and lk_advisory_new(); other kinds are INVALID there.
+ * libpq takes; PostgreSQL 14 or later) has lk_mutex_new(), lk_reentrant_new(), lk_non_reentrant_new(),
+ * lk_fenced_new(), lk_permits_new() and lk_permit_lock_new(), and lk_advisory_new(); other kinds are INVALID there.
  *
  * All but the advisory lock are rows of the table lockkit.lock, made at the first opening, with owner, token, fence
  * and the end of the lease by the database's clock: one for a lock, one for each permit. The first four have a

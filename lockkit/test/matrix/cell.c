@@ -122,7 +122,7 @@ static lk_status acquire_as_rival(struct cell *cell, int64_t wait_ms)
 {
     struct lk_lock_options options = {.wait_ms = wait_ms, .lease_ms = LONG_MS};
 
-    return acquire(&cell->other, &options, NULL);
+    return acquire(&cell->other, &options, &cell->of_rival);
 }
 
 /* ---- the step ------------------------------------------------------------------------------------------------ */
@@ -360,7 +360,7 @@ static bool becomes_free(struct cell *cell)
     double begin = lks_now_ms();
     bool is_free = acquire_as_rival(cell, SOON_MS) == LK_OK;
     cell->free_ms = lks_now_ms() - begin;
-    return is_free && release(&cell->other, NULL) == LK_OK;
+    return is_free && release(&cell->other, &cell->of_rival) == LK_OK;
 }
 
 /* Before it is released: what became of what was held. */

@@ -40,6 +40,7 @@ struct cell {
     pthread_t thread, beside;
     double held_ms;            /* mine is held since */
     double free_ms;            /* how long the rival waits for it in the end */
+    struct lk_error of_rival;  /* what it was told then */
     double began_ms, ended_ms; /* these four: written by its thread */
     struct lk_error err;
     lk_status status;

@@ -252,11 +252,12 @@ static void print_cell(const struct cell *cell)
     *(cell->missing ? &table.missing : &table.ran) += 1;
     if (!cell->wrong) return;
     table.wrong++;
-    (void)snprintf(table.wrongs + len, sizeof table.wrongs - len,
-                   "%s, %s, %s of a %s lock: %s (%s after %.0f ms; %s)\n", cell->world->name,
-                   cell->fault->name, step_names[cell->step], cell_kind_name(cell->kind),
-                   cell->wrong, lk_status_name(cell->status), cell->ended_ms - cell->began_ms,
-                   cell->err.text);
+    (void)snprintf(
+        table.wrongs + len, sizeof table.wrongs - len,
+        "%s, %s, %s of a %s lock: %s (%s after %.0f ms; %s; the rival after %.0f ms: %s)\n",
+        cell->world->name, cell->fault->name, step_names[cell->step], cell_kind_name(cell->kind),
+        cell->wrong, lk_status_name(cell->status), cell->ended_ms - cell->began_ms, cell->err.text,
+        cell->free_ms, cell->of_rival.text);
 }
 
 static void print_rows(const struct fault *fault)
