@@ -41,14 +41,17 @@ local function move_up(window)
   end
 end
 
--- Drop the dead at the head. One without a timeout would block a free lock for ever: it gets one.
+-- Drop the dead at the head. One without a timeout would block a free lock for ever: it gets one, and
+-- at once so do all that lack it, as what took one may have taken all. Ours that live ask in time.
 -- Returns the head that is left, or false.
 local function sweep()
   local head = redis.call('LINDEX', queue, 0)
   while head do
     local score = score_of(head)
     if not score and redis.call('EXISTS', lock) == 0 then
-      redis.call('ZADD', timeouts, now + GRACE, head)
+      for _, owner in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+        redis.call('ZADD', timeouts, 'NX', now + GRACE, owner)
+      end
     end
     if not score or score > now then break end
     redis.call('ZREM', timeouts, head)

@@ -266,6 +266,20 @@ TEST(a_head_without_a_timeout_gets_one, struct fixture *f)
     lks_monitor_close(monitor);
 }
 
+/* All in the same window: one after the other each would block the lock for one of its own. */
+TEST(all_that_lack_a_timeout_get_one_with_the_head, struct fixture *f)
+{
+    static const char *const lost[] = {"lost", "lost too", "lost as well"};
+
+    LKS_DO(server, "RPUSH", f->keys.queue, lost[0], lost[1], lost[2]);
+    wait_for(f, 1);
+    for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
+        assert_true(lkf_score(&f->keys, lost[i]) > 0);
+        LKS_DO(server, "ZADD", f->keys.timeouts, "XX", "1", lost[i]); /* which is over now */
+    }
+    is_served(f, 1);
+}
+
 TEST(a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody, struct fixture *f)
 {
     take(f, 0);
