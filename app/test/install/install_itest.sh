@@ -107,7 +107,7 @@ check_headers() {
             check "$name compiles alone as C11" gcc -std=c11 -pedantic -Wall -Wextra -Werror \
                 -I"$prefix/include" -fsyntax-only "$work/alone.c"
         check "$name compiles alone as C++17" g++ -std=c++17 -pedantic -Wall -Wextra -Werror \
-            -I"$prefix/include" -fsyntax-only "$work/alone.cpp"
+            -Wshadow -Wconversion -Wold-style-cast -I"$prefix/include" -fsyntax-only "$work/alone.cpp"
     done
 }
 

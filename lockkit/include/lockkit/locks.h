@@ -12,6 +12,8 @@
 #include "lockkit/lock.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of the struct it fills */
 extern "C" {
 #endif
 
@@ -381,5 +383,6 @@ LK_MUST_CHECK lk_status lk_mutex_run(lk_lock *mutex, const struct lk_lock_option
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

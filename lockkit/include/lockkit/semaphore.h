@@ -20,6 +20,8 @@
 #include "lockkit/lock.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of the struct it fills */
 extern "C" {
 #endif
 
@@ -247,5 +249,6 @@ lk_lock *lk_permit_lock_new(lk_client *client, const char *key, struct lk_error 
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

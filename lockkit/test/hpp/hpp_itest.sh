@@ -25,7 +25,8 @@ start_redis() { # on a port that the kernel gave away a moment ago
 }
 
 build() { # COMPILER
-    "$1" -std=c++17 -Wall -Wextra -Wpedantic -Werror -Wconversion -Wsign-conversion -O1 -g1 -fsanitize=address,undefined \
+    "$1" -std=c++17 -Wall -Wextra -Wpedantic -Werror -Wshadow -Wold-style-cast -Wcast-qual \
+        -Wconversion -Wsign-conversion -O1 -g1 -fsanitize=address,undefined \
         -fno-sanitize-recover=all -pthread -Ilockkit/include -o "$work/$1" lockkit/test/hpp/hpp_checks.cpp \
         "$work/liblockkit.so.0" "-Wl,-rpath,$work"
 }
