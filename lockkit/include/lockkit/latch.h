@@ -50,7 +50,8 @@ LK_MUST_CHECK lk_status lk_latch_try_set(lk_latch *latch, int64_t count, struct 
  * Count one less. At 0 the latch opens; an open one stays as it is.
  *
  * Returns  OK; UNKNOWN: no answer came: it may count yet; call it again, and it counts once (in ZooKeeper
- *          unless 64 others have counted meanwhile).
+ *          unless 64 others have counted meanwhile). LOST: called again after more than a minute: it
+ *          counts once, or not at all, which nobody can tell any more.
  */
 LK_MUST_CHECK lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err);
 

@@ -32,8 +32,8 @@ typedef struct lk_semaphore lk_semaphore;
 /*
  * A semaphore without owners.
  *
- * A lost answer is asked for again, and while its handle lives a permit is neither counted twice
- * nor forgotten: a handle's changes are numbered, and the script that makes one notes the number in
+ * A lost answer is asked for again, and within a minute a permit is neither counted twice nor
+ * forgotten; after that it is not counted twice: a handle's changes are numbered, and the script that makes one notes the number in
  * a key of the handle.
  *
  * Shape    key: string, the permits that are free; absent: none. Shares keys with Redisson's
@@ -66,6 +66,8 @@ LK_MUST_CHECK lk_status lk_semaphore_try_set(lk_semaphore *semaphore, int64_t pe
  *          CANCELLED  lk_semaphore_cancel() ended the wait.
  *          UNKNOWN    no answer came; nothing is held. What was taken has been given back, or will
  *                     be by the next acquire, drain, add or release of this handle.
+ *          LOST       no answer came, and this process was suspended for a minute before it could ask
+ *                     again: nothing is held, but what was taken may be gone until somebody adds it.
  *          SERVER     an error; also when the key is something else than a number.
  */
 LK_MUST_CHECK lk_status lk_semaphore_acquire(lk_semaphore *semaphore, int64_t permits,
@@ -77,6 +79,8 @@ LK_MUST_CHECK lk_status lk_semaphore_acquire(lk_semaphore *semaphore, int64_t pe
  * Returns  OK       given; those who wait are told.
  *          UNKNOWN  no answer came: call it again, with the same number. It counts once, and so it
  *                   does when the handle's next acquire, drain or add finishes it instead.
+ *          LOST     no answer came, and it was called again after more than a minute: it counts once,
+ *                   or not at all, which nobody can tell any more.
  *          INVALID  a negative number; more permits than can be counted; another release of this
  *                   handle is unfinished.
  */
@@ -85,8 +89,8 @@ lk_status lk_semaphore_release(lk_semaphore *semaphore, int64_t permits, struct 
 /*
  * Change how many there are, free or taken: by a negative number for less, of the free ones.
  *
- * Returns  OK; BUSY: fewer are free than shall go; INVALID: more than can be counted; UNKNOWN: as
- *          for release.
+ * Returns  OK; BUSY: fewer are free than shall go; INVALID: more than can be counted; UNKNOWN and
+ *          LOST: as for release.
  */
 lk_status lk_semaphore_add(lk_semaphore *semaphore, int64_t permits, struct lk_error *err);
 

@@ -3,7 +3,8 @@
  * handle therefore keeps a claim in the server: the number of its last step, written by the script
  * that takes the step. Asked again, the script finds it there and changes nothing; undone, the
  * claim is ahead of the step, which is refused if it comes yet. The claim outlives whatever a
- * connection may still deliver, and vanishes by itself. Threads: the handle's, but for cancelling.
+ * connection may still deliver, and vanishes by itself. A handle that asks again only after that (its
+ * process was suspended) learns nothing: then the step ends as LOST, and is not taken again. Threads: the handle's, but for cancelling.
  */
 #include "counter.h"
 
@@ -114,7 +115,9 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
     bool is_synced = true;
     char words[3][LKI_NUMBER_MAX];
     int64_t command_ms = lki_clock_left_ms(lki_context_deadline(counter->client, 0));
+    bool is_again = counter->is_unsettled && !step->is_undoing;
     struct lki_call call = {.script = step->script,
+                            .preamble = is_again ? "claim_again" : NULL,
                             .keys = {lk_bytes_of(counter->key), lk_bytes_of(counter->claim),
                                      lk_bytes_of(counter->channel)},
                             .key_count = 3,
@@ -136,6 +139,9 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
 
     if (status == LK_OK) status = lki_reply_integers(reply, answer, 2, err);
     if (status != LK_OK) return status;
+    if (answer[0] < 0)
+        return LKI_FAIL(err, LK_LOST, "%s: asked again too late: the step was taken once, or never",
+                        counter->key);
     step->is_taken = answer[0] == 1;
     step->n = answer[1];
     return step->is_taken ? lki_exchange_check_synced(counter->client, is_synced, err) : LK_OK;
@@ -148,16 +154,26 @@ static void end_step(struct lki_counter *counter)
     counter->is_unsettled = false;
 }
 
+/* Had the step come when it was sent first, its claim would still be there. */
+static bool would_be_known(const struct lki_counter *counter)
+{
+    return lki_clock_now() - counter->sent_at < (int64_t)CLAIM_MS * NS_PER_MS;
+}
+
 lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step, struct lk_error *err)
 {
     lk_status status = LK_UNKNOWN;
 
+    if (!counter->is_unsettled) counter->sent_at = lki_clock_now();
     for (int i = 0; i < STEP_TRIES && status == LK_UNKNOWN; i++) {
         status = send_step(counter, step, err);
+        if (status == LK_LOST && would_be_known(counter)) status = send_step(counter, step, err);
         if (status == LK_UNKNOWN) counter->is_unsettled = true;
     }
     if (status == LK_OK) {
         if (step->is_taken) end_step(counter);
+    } else if (status == LK_LOST) {
+        end_step(counter);
     } else if (status == LK_UNSYNCED) {
         counter->is_unsettled = true;
     } else if (counter->is_unsettled) {

@@ -27,6 +27,7 @@ struct lki_counter {
     _Atomic bool is_cancelled; /* the pursuit under way, or the next */
     uint64_t step;             /* the number of the next step */
     bool is_unsettled;         /* that step was sent, and may have been taken or be taken yet */
+    int64_t sent_at;           /* ...for the first time */
 };
 
 /*
@@ -69,7 +70,8 @@ struct lki_step {
  * command that comes twice, or late.
  *
  * Returns  OK; UNKNOWN: it may have come, or come yet, and is_unsettled is true until it is
- *          settled: by itself, or by its undoing; UNREACHABLE, EXHAUSTED, SERVER, NO_MEMORY: it did not
+ *          settled: by itself, or by its undoing; LOST: asked again when the claim had ended: it came once,
+ *          or never, which nobody knows any more, and it is settled; UNREACHABLE, EXHAUSTED, SERVER, NO_MEMORY: it did not
  *          come.
  */
 LK_MUST_CHECK lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step,

@@ -2,14 +2,25 @@
  * Semaphores and latches whose n-th call to Redis is refused, answered by an error, done with its
  * reply lost, or comes when everybody has given it up, for n = 1, 2, ... until nothing is left to
  * go wrong. Each time, nothing is counted twice and nothing is forgotten.
- * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_clock_now
  */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
 #include "test/support/lk_fault.h"
 #include "test/support/lk_support.h"
 
 enum { TOTAL = 5, LEASE_MS = 1000, CALLS_MAX = 16 };
 
 LKS_SERVER(lks_server_start(NULL));
+
+static _Atomic int64_t slept_ns; /* as this process believes */
+
+FAKE(int64_t, lki_clock_now, void)
+{
+    return __real_lki_clock_now() + atomic_load(&slept_ns);
+}
 
 struct fixture {
     lk_client *client, *other_client;
@@ -409,4 +420,73 @@ TEST(what_is_unfinished_is_finished_by_what_comes_next, struct fixture *f)
     lks_fault_deliver(f->other_client);
     assert_int_equal(number_at(f->semaphore_key), TOTAL);
     end(f);
+}
+
+/* ---- suspended until the claims have ended ---------------------------------------------------------- */
+
+/* Nobody asks for longer than the claims live: they are gone, and the clock has gone on. */
+static void sleep_past_claims(void)
+{
+    LKS_DO(server, "EVAL",
+           "for _, key in ipairs(redis.call('KEYS', '*:lockkit_claim:*')) do redis.call('DEL', "
+           "key) end",
+           "0");
+    atomic_fetch_add(&slept_ns, 65000LL * NS_PER_MS);
+}
+
+static const struct operation done_once[] = {
+    {.name = "release", .prepare = hold, .run = release},
+    {.name = "add", .run = add},
+    {.name = "count down", .run = count_down},
+};
+
+TEST(what_is_asked_again_when_its_claim_has_ended_is_not_done_twice, struct fixture *f)
+{
+    for (size_t i = 0; i < sizeof done_once / sizeof done_once[0]; i++) {
+        const struct operation *operation = &done_once[i];
+
+        begin(f);
+        if (operation->prepare) operation->prepare(f);
+        lks_fault_arm_for_good(LKS_REPLY_LOST, 1);
+        assert_int_equal(operation->run(f), LK_UNKNOWN);
+        (void)lks_fault_disarm();
+        long long permits = number_at(f->semaphore_key), count = number_at(f->latch_key);
+        sleep_past_claims();
+        assert_int_equal(operation->run(f), LK_LOST);
+        assert_int_equal(number_at(f->semaphore_key), permits);
+        assert_int_equal(number_at(f->latch_key), count);
+        assert_int_equal(operation->run(f), LK_OK); /* another one */
+        assert_int_not_equal(number_at(f->semaphore_key) + number_at(f->latch_key),
+                             permits + count);
+        end(f);
+    }
+}
+
+/* In the middle of an acquire: it has sent its question, and connects to send it again. */
+static void fall_asleep(const struct lk_event *event, void *arg)
+{
+    pthread_t *sleeper = arg;
+
+    if (event->type != LK_EVENT_CONNECT || !pthread_equal(*sleeper, pthread_self())) return;
+    if (lks_fault_disarm()) sleep_past_claims();
+}
+
+TEST(an_acquire_that_was_suspended_is_not_counted_twice, struct fixture *f)
+{
+    pthread_t sleeper = pthread_self();
+    lk_client *client = lks_client_with(
+        server, (struct lk_client_options){.on_event = fall_asleep, .on_event_arg = &sleeper});
+    struct lk_error err = {0};
+
+    begin(f);
+    lk_semaphore *semaphore = lk_semaphore_new(client, f->semaphore_key, NULL);
+    assert_int_equal(lk_semaphore_acquire(semaphore, 1, 0, NULL), LK_OK);
+    lks_fault_arm(LKS_REPLY_LOST, 1);
+    assert_int_equal(lk_semaphore_acquire(semaphore, 2, 0, &err), LK_LOST);
+    assert_int_equal(number_at(f->semaphore_key), TOTAL - 3);
+    assert_int_equal(lk_semaphore_acquire(semaphore, 2, 0, NULL), LK_OK);
+    assert_int_equal(number_at(f->semaphore_key), TOTAL - 5);
+    lk_semaphore_free(semaphore);
+    end(f);
+    lk_client_close(client);
 }
