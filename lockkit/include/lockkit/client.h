@@ -51,8 +51,9 @@ struct lk_client_options {
                           server does not know is brought there by the loader [none] */
     struct lk_tls_options tls; /* anything here with a URL that is not rediss is INVALID */
     unsigned pool_size; /* connections at most to a server, besides subscriber and watchdog [16] */
-    int64_t connect_ms; /* limit of one connection attempt with its name look-up, and of opening
-                        while the server is away [1000] */
+    int64_t connect_ms; /* limit of one connection attempt with its name look-up, in which all
+                        addresses of the name are tried, and of opening while the server is away
+                        [1000] */
     int64_t command_ms; /* limit of one round trip [1000] */
     int64_t backoff_ms; /* longest pause between attempts to reconnect [1000] */
     int64_t idle_ms;    /* a connection idle for longer is pinged before it is lent [1000] */

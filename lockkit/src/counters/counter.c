@@ -172,15 +172,13 @@ lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step, s
     }
     if (status == LK_OK) {
         if (step->is_taken) end_step(counter);
-    } else if (status == LK_LOST) {
-        end_step(counter);
+    } else if (status == LK_LOST || (status == LK_SERVER && !counter->is_unsettled)) {
+        end_step(counter); /* an error may have left the claim without the change */
     } else if (status == LK_UNSYNCED) {
         counter->is_unsettled = true;
     } else if (counter->is_unsettled) {
         status = LK_UNKNOWN; /* of the time before, whatever became of this one */
         if (err) err->code = status;
-    } else if (status == LK_SERVER) {
-        end_step(counter); /* an error may have left the claim without the change */
     }
     return status;
 }

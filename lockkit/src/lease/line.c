@@ -223,7 +223,7 @@ static lk_status connect_on(struct lki_line *line)
     if (!line->redis) {
         if (take_reserve(line)) return LK_OK;
         line->began_at = line->connected_at = lki_clock_now();
-        line->redis = lki_redis_open_begin(&line->node->endpoint, &why);
+        line->redis = lki_redis_open_begin(&line->node->endpoint, lki_line_until(line), &why);
         if (!line->redis) status = why.code;
     }
     if (line->redis)

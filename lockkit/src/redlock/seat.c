@@ -216,7 +216,8 @@ static enum lki_ask_turn begin_connect(struct lki_ask_all *all, size_t i)
     struct lki_seat *seat = &all->seats[i];
 
     seat->phase = LKI_SEAT_CONNECTING;
-    seat->redis = lki_redis_open_begin(lki_context_endpoint(seat->client), &seat->why);
+    seat->redis =
+        lki_redis_open_begin(lki_context_endpoint(seat->client), all->deadline, &seat->why);
     return seat->redis ? connect_on(all, i) : fail_seat(all, i);
 }
 

@@ -154,7 +154,7 @@ static enum lki_link_news begin_attempt(struct lki_link *link)
 
     link->began_at = lki_clock_now();
     link->connect_by = lki_clock_after_ms(link->options->connect_ms);
-    link->redis = lki_redis_open_begin(&link->node->endpoint, &why);
+    link->redis = lki_redis_open_begin(&link->node->endpoint, link->connect_by, &why);
     return link->redis ? go_on(link) : end_attempt(link, why.code);
 }
 

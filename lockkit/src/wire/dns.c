@@ -1,12 +1,14 @@
 /*
  * Every name is looked up on a thread of its own, which ends when getaddrinfo() does: with servers that
  * do not answer that is many seconds, whether somebody still wants to know or not. So who asks for a
- * name that is being looked up shares that look-up, and there are so many names at most. Whoever waits
- * polls a descriptor, which nobody reads, beside all else that he waits for. First IPv4, as hiredis does.
+ * name that is being looked up shares that look-up, and there are so many threads at most. One that is a
+ * second old may be waiting for a packet that was lost: who comes then has another thread ask beside it,
+ * and the first address that any of them finds is for all. Whoever waits polls a descriptor, which nobody
+ * reads, beside all else that he waits for.
  *
  * A child of fork() has none of these threads: it begins with an empty list.
  *
- * Threads: any. Locks: one mutex for all look-ups, a leaf; nothing waits under it.
+ * Threads: any. Locks: one mutex for all look-ups and the dead, a leaf; nothing waits under it.
  */
 #include "dns.h"
 
@@ -20,26 +22,40 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
 
-enum { MOST = 64 };
+enum { MOST = 64, FRESH_MS = 1000, DEAD_MAX = 16, DEAD_MS = 30000 };
+
+struct answer {
+    int failure; /* of getaddrinfo() */
+    int sys_errno;
+    unsigned count;
+    char addresses[LKI_ADDRESSES_MAX][LKI_ADDRESS_SIZE];
+};
 
 struct lki_dns {
     struct lki_dns *next; /* of those that are running */
-    unsigned users;       /* who wants to know, and its thread until it is over */
+    unsigned users;       /* who wants to know, and its threads until they are over */
+    unsigned threads;
+    int64_t asked_at; /* by the last of them */
     bool is_over;
     int over_fd; /* an eventfd */
-    int failure; /* of getaddrinfo() */
-    int sys_errno;
-    char address[LKI_ADDRESS_SIZE];
+    struct answer answer;
     char host[];
 };
 
 static struct {
     pthread_mutex_t mutex;   /* guards all below, and the look-ups */
-    struct lki_dns *running; /* each is its thread's */
-    unsigned count;
+    struct lki_dns *running; /* each is its threads' */
+    unsigned count;          /* of threads */
+    struct dead {
+        char address[LKI_ADDRESS_SIZE];
+        int port;
+        int64_t until;
+    } dead[DEAD_MAX]; /* the oldest makes room */
+    unsigned dead_count;
 } lookups = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 bool lki_dns_is_needed(const char *host)
@@ -85,47 +101,65 @@ static void let_go_locked(struct lki_dns *lookup)
     free(lookup);
 }
 
-static void end_locked(struct lki_dns *self)
+static void end_locked(struct lki_dns *self, const struct answer *answer)
 {
     struct lki_dns **at = &lookups.running;
 
     while (*at != self)
         at = &(*at)->next;
     *at = self->next;
-    lookups.count--;
+    self->answer = *answer;
     self->is_over = true;
     (void)eventfd_write(self->over_fd, 1);
-    let_go_locked(self);
 }
 
-static int look_up(struct lki_dns *self, int family)
+static void look_up(const char *host, struct answer *out)
 {
-    const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    int failure = getaddrinfo(self->host, NULL, &hints, &found);
 
-    self->sys_errno = failure == EAI_SYSTEM ? errno : 0;
-    if (failure != 0) return failure;
-    failure = getnameinfo(found->ai_addr, found->ai_addrlen, self->address, sizeof self->address,
-                          NULL, 0, NI_NUMERICHOST);
+    out->failure = getaddrinfo(host, NULL, &hints, &found);
+    out->sys_errno = out->failure == EAI_SYSTEM ? errno : 0;
+    if (out->failure != 0) return;
+    for (const struct addrinfo *one = found; one && out->count < LKI_ADDRESSES_MAX;
+         one = one->ai_next) {
+        out->failure = getnameinfo(one->ai_addr, one->ai_addrlen, out->addresses[out->count],
+                                   LKI_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST);
+        out->count += out->failure == 0;
+    }
     freeaddrinfo(found);
-    return failure;
+    if (out->count > 0) out->failure = 0;
 }
 
 static void *lookup_main(void *arg)
 {
     struct lki_dns *self = arg;
+    struct answer answer = {0};
 
     (void)pthread_detach(pthread_self());
-    self->failure = look_up(self, AF_INET); /* nobody looks before it is over */
-    if (self->failure != 0) self->failure = look_up(self, AF_INET6);
+    look_up(self->host, &answer);
     lock_all();
-    end_locked(self);
+    lookups.count--;
+    self->threads--;
+    if (!self->is_over && (answer.failure == 0 || self->threads == 0)) end_locked(self, &answer);
+    let_go_locked(self);
     unlock_all();
     return NULL;
 }
 
 /* ---- who wants to know --------------------------------------------------------------------------- */
+
+static bool ask_locked(struct lki_dns *lookup)
+{
+    pthread_t thread;
+
+    if (!lki_thread_start(&thread, lookup_main, lookup)) return false;
+    lookup->asked_at = lki_clock_now();
+    lookup->users++;
+    lookup->threads++;
+    lookups.count++;
+    return true;
+}
 
 static struct lki_dns *join_locked(const char *host)
 {
@@ -133,7 +167,11 @@ static struct lki_dns *join_locked(const char *host)
 
     while (lookup && strcmp(lookup->host, host) != 0)
         lookup = lookup->next;
-    if (lookup) lookup->users++;
+    if (!lookup) return NULL;
+    lookup->users++;
+    if (lookups.count < MOST / 2 && /* the others are for other names */
+        lki_clock_now() - lookup->asked_at >= (int64_t)FRESH_MS * NS_PER_MS)
+        (void)ask_locked(lookup);
     return lookup;
 }
 
@@ -141,7 +179,6 @@ static struct lki_dns *start_locked(const char *host, struct lk_error *err)
 {
     size_t size = strlen(host) + 1;
     struct lki_dns *self = NULL;
-    pthread_t thread;
 
     if (lookups.count >= MOST) {
         (void)LKI_FAIL(err, LK_UNREACHABLE, "%s: %d names are being looked up, without answer",
@@ -154,17 +191,15 @@ static struct lki_dns *start_locked(const char *host, struct lk_error *err)
         return NULL;
     }
     memcpy(self->host, host, size);
-    self->users = 2;
+    self->users = 1;
     self->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (self->over_fd < 0 || !lki_thread_start(&thread, lookup_main, self)) {
+    if (self->over_fd < 0 || !ask_locked(self)) {
         (void)LKI_FAIL_ERRNO(err, LK_UNREACHABLE, "%s: cannot be looked up", host);
-        self->users = 1;
         let_go_locked(self);
         return NULL;
     }
     self->next = lookups.running;
     lookups.running = self;
-    lookups.count++;
     return self;
 }
 
@@ -185,19 +220,15 @@ int lki_dns_fd(const struct lki_dns *lookup)
     return lookup->over_fd;
 }
 
-lk_status lki_dns_end(const struct lki_dns *lookup, char out_address[LKI_ADDRESS_SIZE],
-                      struct lk_error *err)
+lk_status lki_dns_end(const struct lki_dns *lookup, struct lk_error *err)
 {
     lock_all();
     bool is_over = lookup->is_over;
     unlock_all();
     if (!is_over) return LK_BUSY;
-    if (lookup->failure != 0) {
-        return lki_error_fill(err, LK_UNREACHABLE, lookup->sys_errno, __func__, "%s: %s",
-                              lookup->host, gai_strerror(lookup->failure));
-    }
-    (void)snprintf(out_address, LKI_ADDRESS_SIZE, "%s", lookup->address);
-    return LK_OK;
+    if (lookup->answer.failure == 0) return LK_OK;
+    return lki_error_fill(err, LK_UNREACHABLE, lookup->answer.sys_errno, __func__, "%s: %s",
+                          lookup->host, gai_strerror(lookup->answer.failure));
 }
 
 void lki_dns_free(struct lki_dns *lookup)
@@ -205,5 +236,65 @@ void lki_dns_free(struct lki_dns *lookup)
     if (!lookup) return;
     lock_all();
     let_go_locked(lookup);
+    unlock_all();
+}
+
+/* ---- whom to try first ---------------------------------------------------------------------------- */
+
+/* Where it stands among the dead; DEAD_MAX: it does not. */
+static size_t find_dead_locked(const char *address, int port)
+{
+    size_t i = 0;
+
+    while (i < DEAD_MAX &&
+           (lookups.dead[i].port != port || strcmp(lookups.dead[i].address, address) != 0))
+        i++;
+    return i;
+}
+
+static bool is_dead_locked(const char *address, int port)
+{
+    size_t i = find_dead_locked(address, port);
+
+    return i < DEAD_MAX && lookups.dead[i].until > lki_clock_now();
+}
+
+unsigned lki_dns_next(const struct lki_dns *lookup, int port, unsigned *tried,
+                      char out_address[LKI_ADDRESS_SIZE])
+{
+    const struct answer *answer = &lookup->answer;
+    unsigned left = 0, next = 0;
+    bool is_next_dead = true;
+
+    lock_all();
+    for (unsigned i = answer->count; i-- > 0;) {
+        bool is_dead = is_dead_locked(answer->addresses[i], port);
+
+        if (*tried & 1U << i) continue;
+        left++;
+        if (is_dead && !is_next_dead) continue;
+        next = i;
+        is_next_dead = is_dead;
+    }
+    unlock_all();
+    if (left == 0) return 0;
+    *tried |= 1U << next;
+    (void)snprintf(out_address, LKI_ADDRESS_SIZE, "%s", answer->addresses[next]);
+    return left;
+}
+
+void lki_dns_note(const struct lki_dns *lookup, int port, const char *address, bool is_dead)
+{
+    if (lookup->answer.count < 2) return; /* there is nothing to be tried before it */
+    lock_all();
+    size_t place = find_dead_locked(address, port);
+    if (place == DEAD_MAX && is_dead) place = lookups.dead_count++ % DEAD_MAX;
+    if (place < DEAD_MAX) {
+        struct dead *dead = &lookups.dead[place];
+
+        (void)snprintf(dead->address, sizeof dead->address, "%s", address);
+        dead->port = port;
+        dead->until = is_dead ? lki_clock_after_ms(DEAD_MS) : 0;
+    }
     unlock_all();
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <hiredis/hiredis.h>
 
@@ -38,7 +39,7 @@ lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_
 
     redis->is_broken = true;
     if (fault) return LKI_FAIL(err, status, "%s: %s", redis->label, fault);
-    if (redis->lookup) {
+    if (redis->lookup && !redis->context) {
         hint = ": its name has no address yet";
     } else if (redis->link && !redis->is_connected) {
         hint = ": the TLS handshake does not end (a server without TLS?)";
@@ -362,13 +363,29 @@ const struct lk_error *lki_redis_refusal(const struct lki_redis *redis)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
+void lki_redis_drop_socket(struct lki_redis *redis)
+{
+    lki_tls_end(redis->link);
+    redis->link = NULL;
+    redisFree(redis->context);
+    redis->context = NULL;
+    free(redis->functions);
+    redis->functions = NULL;
+}
+
+void lki_redis_end_turn(struct lki_redis *redis)
+{
+    if (redis->turn_fd >= 0) (void)close(redis->turn_fd);
+    if (redis->timer_fd >= 0) (void)close(redis->timer_fd);
+    redis->turn_fd = redis->timer_fd = -1;
+}
+
 void lki_redis_close(struct lki_redis *redis)
 {
     if (!redis) return;
+    lki_redis_end_turn(redis);
     lki_dns_free(redis->lookup);
-    lki_tls_end(redis->link);
-    if (redis->context) redisFree(redis->context);
-    free(redis->functions);
+    lki_redis_drop_socket(redis);
     free(redis->introductions);
     free(redis->chunk);
     free(redis);
@@ -413,7 +430,8 @@ struct lki_traces *lki_redis_traces(struct lki_redis *redis)
 
 int lki_redis_fd(const struct lki_redis *redis)
 {
-    return redis->lookup ? lki_dns_fd(redis->lookup) : redis->context->fd;
+    if (!redis->context) return lki_dns_fd(redis->lookup);
+    return redis->turn_fd >= 0 ? redis->turn_fd : redis->context->fd;
 }
 
 const char *lki_redis_address(const struct lki_redis *redis)

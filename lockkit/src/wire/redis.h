@@ -14,18 +14,19 @@
 
 struct lki_redis;
 
-/* Connect and log in before the deadline. NULL: *err says UNREACHABLE, SERVER or NO_MEMORY. */
+/* Connect and log in before the deadline, at the first of its name's addresses that takes it. NULL: *err says UNREACHABLE, SERVER or NO_MEMORY. */
 struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
                                  struct lk_error *err);
 /*
  * The same without waiting: begin, then go on each time lki_redis_fd(), which may be another one each
- * time, is ready for *out_events (of poll()), first of all at once. How long that may take is the
- * caller's affair.
+ * time, is ready for *out_events (of poll()), first of all at once. To give up at the deadline is the
+ * caller's affair: by it is only reckoned how long each address may take.
  *
  * Returns  OK: connected and logged in. BUSY: goes on when the socket is ready. Else as
  *          lki_redis_open(), and all that is left to do is lki_redis_close().
  */
-struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, struct lk_error *err);
+struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, int64_t deadline,
+                                       struct lk_error *err);
 LK_MUST_CHECK lk_status lki_redis_open_go_on(struct lki_redis *redis,
                                              const struct lki_endpoint *endpoint, short *out_events,
                                              struct lk_error *err);
@@ -80,7 +81,7 @@ bool lki_redis_is_unadmitted(const struct lki_redis *redis);
 /* End it from another thread: whoever uses it meets a broken connection. Not after lki_redis_close(). */
 void lki_redis_cut(struct lki_redis *redis);
 int lki_redis_fd(const struct lki_redis *redis);
-/* What its host's name was looked up to; "": it has none. Borrowed. */
+/* Of its host's name, the one that was connected; "": it has none. Borrowed. */
 const char *lki_redis_address(const struct lki_redis *redis);
 
 /* Who is at the other end. It goes with the connection: when that ends, another may be there. Filled by

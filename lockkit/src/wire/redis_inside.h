@@ -18,7 +18,11 @@ struct lki_tls_link;
 struct introduction;
 
 struct lki_redis {
-    struct lki_dns *lookup;       /* owned; of the host's name, while there is no context yet */
+    struct lki_dns *lookup; /* owned; of the host's name, until one of its addresses connects */
+    unsigned tried;         /* addresses, as lki_dns_next() has them */
+    int64_t open_by;        /* ...in turn, all before this moment */
+    int turn_fd, timer_fd;  /* an epoll of the socket and of its time; -1: no other is left */
+    bool is_hasty;          /* that time is too short to call an address dead */
     struct redisContext *context; /* owned */
     struct lki_tls_link *link;    /* owned; NULL: plain, or not connected yet */
     void *functions;              /* owned; hiredis makes replies by them */
@@ -41,6 +45,9 @@ struct lki_redis {
 
 /* It is of no use any more, because of errno. Returns status. */
 lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err);
+/* What it connects, or has connected, by; and the time of that attempt. */
+void lki_redis_drop_socket(struct lki_redis *redis);
+void lki_redis_end_turn(struct lki_redis *redis);
 /* How much of a refused log-in may be told: a server that knows no AUTH repeats its words behind that. */
 int lki_redis_telling_len(const lk_reply *reply);
 

@@ -1,6 +1,9 @@
 /*
- * How a connection is opened: a host's name gets its address (dns.h), the socket connects, TLS
+ * How a connection is opened: a host's name gets its addresses (dns.h), the socket connects, TLS
  * shakes hands, we log in; each step without waiting. One thread at a time per connection.
+ *
+ * Addresses are tried in turn, each for an equal part of the time that is left. Whoever waits polls an epoll
+ * of the socket and of a timer, while there are others to go on to: so he need not know of turns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +12,10 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 
 #include <hiredis/hiredis.h>
 
@@ -26,7 +31,11 @@ typedef size_t element_count;
 typedef int element_count;
 #endif
 
-enum { NESTING_MAX = 7 }; /* arrays in each other: what hiredis 0.14 takes */
+enum {
+    NESTING_MAX = 7, /* arrays in each other: what hiredis 0.14 takes */
+    NS_PER_S = 1000000000,
+    PATIENCE_MS = 250 /* an address that was silent for less may be far away */
+};
 
 /*
  * In hiredis' stead, which from 1.0 on nests without end, and frees that by calling itself; and takes
@@ -82,15 +91,6 @@ static lk_status finish_connect(struct lki_redis *redis, const struct lki_endpoi
     return redis->link ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
 }
 
-/* BUSY until it is connected. */
-static lk_status end_connect(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                             short *out_events, struct lk_error *err)
-{
-    *out_events = POLLOUT;
-    if (lki_clock_poll(redis->context->fd, POLLOUT, 0)) return finish_connect(redis, endpoint, err);
-    return errno == ETIMEDOUT ? LK_BUSY : lki_redis_broken(redis, LK_UNREACHABLE, err);
-}
-
 /*
  * Of an end that nobody tells the system learns by asking, when nothing is said; and what is sent and not
  * confirmed it gives up long after whoever waits for the answer has. A unix socket takes none of this.
@@ -130,14 +130,77 @@ static lk_status begin_anew(struct lki_redis *redis, const struct lki_endpoint *
 {
     const char *address = redis->address[0] ? redis->address : endpoint->host;
 
-    lki_tls_end(redis->link);
-    redis->link = NULL;
-    redisFree(redis->context);
-    free(redis->functions);
-    redis->functions = NULL;
+    lki_redis_drop_socket(redis);
     *out_events = POLLOUT;
     lk_status status = attach(redis, redisConnectNonBlock(address, endpoint->port), err);
     return status == LK_OK ? LK_BUSY : status;
+}
+
+/* ---- addresses in turn --------------------------------------------------------------------------- */
+
+/* An address connects, and others are left: when is its time over? It has all of it where no descriptor is. */
+static void begin_turn(struct lki_redis *redis, unsigned left)
+{
+    struct epoll_event connected = {.events = EPOLLOUT}, over = {.events = EPOLLIN};
+    int64_t span = (redis->open_by - lki_clock_now()) / left;
+    struct itimerspec turn = {.it_value.tv_nsec = 1};
+
+    redis->is_hasty = span < (int64_t)PATIENCE_MS * NS_PER_MS;
+    if (span > 0)
+        turn.it_value = (struct timespec){.tv_sec = span / NS_PER_S, .tv_nsec = span % NS_PER_S};
+    redis->turn_fd = epoll_create1(EPOLL_CLOEXEC);
+    redis->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (redis->turn_fd < 0 || timerfd_settime(redis->timer_fd, 0, &turn, NULL) != 0 ||
+        epoll_ctl(redis->turn_fd, EPOLL_CTL_ADD, redis->timer_fd, &over) != 0 ||
+        epoll_ctl(redis->turn_fd, EPOLL_CTL_ADD, redis->context->fd, &connected) != 0)
+        lki_redis_end_turn(redis);
+}
+
+/* With the next address that does not refuse at once; UNREACHABLE: *err tells of the last one. */
+static lk_status begin_next(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            struct lk_error *err)
+{
+    lk_status status = LK_UNREACHABLE;
+    unsigned left = 0;
+
+    lki_redis_end_turn(redis);
+    while (status == LK_UNREACHABLE && (left = lki_dns_next(redis->lookup, endpoint->port,
+                                                            &redis->tried, redis->address)) > 0) {
+        lki_redis_drop_socket(redis);
+        redis->is_broken = false;
+        status = attach(redis, redisConnectNonBlock(redis->address, endpoint->port), err);
+        if (status == LK_UNREACHABLE)
+            lki_dns_note(redis->lookup, endpoint->port, redis->address, true);
+    }
+    if (status == LK_OK && left > 1) begin_turn(redis, left);
+    return status;
+}
+
+/* BUSY until it is connected. */
+static lk_status end_connect(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                             short *out_events, struct lk_error *err)
+{
+    bool is_late = redis->timer_fd >= 0 && lki_clock_poll(redis->timer_fd, POLLIN, 0);
+    lk_status status = LK_BUSY;
+
+    if (lki_clock_poll(redis->context->fd, POLLOUT, 0)) {
+        is_late = false;
+        status = finish_connect(redis, endpoint, err);
+    } else if (is_late || errno != ETIMEDOUT) {
+        status = lki_redis_broken(redis, LK_UNREACHABLE, err);
+    }
+    if (redis->lookup && status != LK_BUSY && !(is_late && redis->is_hasty))
+        lki_dns_note(redis->lookup, endpoint->port, redis->address, status != LK_OK);
+    if (redis->lookup && status == LK_UNREACHABLE) {
+        status = begin_next(redis, endpoint, err);
+        if (status == LK_OK) status = LK_BUSY;
+    } else if (status == LK_OK) {
+        lki_redis_end_turn(redis);
+        lki_dns_free(redis->lookup);
+        redis->lookup = NULL;
+    }
+    *out_events = redis->turn_fd >= 0 ? POLLIN : POLLOUT;
+    return status;
 }
 
 /* BUSY until both have said what they have to. */
@@ -205,17 +268,20 @@ static lk_status read_login(struct lki_redis *redis, const struct lki_endpoint *
     return status;
 }
 
-struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, struct lk_error *err)
+struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, int64_t deadline,
+                                       struct lk_error *err)
 {
     struct lki_redis *redis = calloc(1, sizeof *redis);
     lk_status status = LK_OK;
 
+    if (redis) redis->turn_fd = redis->timer_fd = -1;
     if (redis) redis->chunk = malloc(LKI_READ_CHUNK);
     if (!redis || !redis->chunk) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", endpoint->label);
         lki_redis_close(redis);
         return NULL;
     }
+    redis->open_by = deadline;
     (void)snprintf(redis->label, sizeof redis->label, "%s", endpoint->label);
     redis->spin.longest_ns = endpoint->spin_ns;
     if (endpoint->is_tls && !endpoint->tls) { /* never in the clear instead */
@@ -233,50 +299,42 @@ struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, stru
     return NULL;
 }
 
-/* BUSY until the name has an address. */
-static lk_status end_lookup(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                            struct lk_error *err)
-{
-    lk_status status = lki_dns_end(redis->lookup, redis->address, err);
-
-    if (status == LK_BUSY) return status;
-    lki_dns_free(redis->lookup);
-    redis->lookup = NULL;
-    if (status == LK_OK)
-        return attach(redis, redisConnectNonBlock(redis->address, endpoint->port), err);
-    return status;
-}
-
 lk_status lki_redis_open_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                                short *out_events, struct lk_error *err)
 {
+    struct lk_error why = {0}; /* perhaps of an address behind which there is another */
     lk_status status = LK_OK;
 
     *out_events = POLLIN;
-    if (redis->lookup) status = end_lookup(redis, endpoint, err);
+    if (!redis->context) {
+        status = lki_dns_end(redis->lookup, &why);
+        if (status == LK_OK) status = begin_next(redis, endpoint, &why);
+    }
     if (status == LK_OK && !redis->is_connected && !redis->link)
-        status = end_connect(redis, endpoint, out_events, err);
+        status = end_connect(redis, endpoint, out_events, &why);
     if (status == LK_OK && !redis->is_connected)
-        status = shake_hands(redis, endpoint, out_events, err);
+        status = shake_hands(redis, endpoint, out_events, &why);
     if (status == LK_OK && !redis->is_connected) {
-        status = send_login(redis, endpoint, err);
+        status = send_login(redis, endpoint, &why);
         redis->is_connected = status == LK_OK;
     }
     if (status == LK_OK) {
         *out_events = POLLIN;
-        status = read_login(redis, endpoint, err);
+        status = read_login(redis, endpoint, &why);
     }
-    if (status != LK_UNREACHABLE && status != LK_UNKNOWN) return status;
+    if (status == LK_OK || status == LK_BUSY) return status;
     /* Nothing was asked yet, so that is the whole truth. What TLS refuses does not heal by waiting. */
-    status = redis->link && lki_tls_fault(redis->link) ? LK_SERVER : LK_UNREACHABLE;
-    if (err) err->code = status;
+    if (status == LK_UNREACHABLE || status == LK_UNKNOWN)
+        status = redis->link && lki_tls_fault(redis->link) ? LK_SERVER : LK_UNREACHABLE;
+    why.code = status;
+    if (err) *err = why;
     return status;
 }
 
 struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
                                  struct lk_error *err)
 {
-    struct lki_redis *redis = lki_redis_open_begin(endpoint, err);
+    struct lki_redis *redis = lki_redis_open_begin(endpoint, deadline, err);
     short events = POLLOUT;
     lk_status status = redis ? LK_BUSY : LK_UNREACHABLE;
 

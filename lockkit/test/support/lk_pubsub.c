@@ -96,11 +96,11 @@ static void complain_locked(struct server *server, const char *text)
 /* ---- connections ------------------------------------------------------------------------------------ */
 
 FAKE(struct lki_redis *, lki_redis_open_begin, const struct lki_endpoint *endpoint,
-     struct lk_error *err)
+     int64_t deadline, struct lk_error *err)
 {
     struct lki_redis *redis = calloc(1, sizeof *redis);
 
-    (void)err;
+    (void)deadline, (void)err;
     if (!redis) abort();
     redis->server = &world.servers[endpoint->port - FIRST_PORT];
     (void)pthread_mutex_lock(&world.mutex);

@@ -15,7 +15,8 @@ enum { CONNECT_MS = 1000, BACKOFF_MS = 300, BUSY_MS = 5000, SOON_MS = CONNECT_MS
 static struct lks_server *old, *new;
 static struct lks_vip *vip;
 static const char *_Atomic address_of_name;
-static atomic_int changes; /* LK_EVENT_TOPOLOGY so far */
+static const char *_Atomic address_before; /* of the same name; NULL: none */
+static atomic_int changes;                 /* LK_EVENT_TOPOLOGY so far */
 
 FAKE(int, getaddrinfo, const char *host, const char *port, const struct addrinfo *hints,
      struct addrinfo **out)
@@ -24,7 +25,10 @@ FAKE(int, getaddrinfo, const char *host, const char *port, const struct addrinfo
 
     if (strcmp(host, "moving.test") != 0 || (hints->ai_flags & AI_NUMERICHOST))
         return __real_getaddrinfo(host, port, hints, out);
-    return __real_getaddrinfo(atomic_load(&address_of_name), NULL, &numeric, out);
+    const char *before = atomic_load(&address_before);
+    if (before && __real_getaddrinfo(before, NULL, &numeric, out) != 0) return EAI_FAIL;
+    return __real_getaddrinfo(atomic_load(&address_of_name), NULL, &numeric,
+                              before ? &(*out)->ai_next : out);
 }
 
 static void hear(const struct lk_event *event, void *arg)
@@ -321,6 +325,43 @@ TEST(who_finds_another_address_ends_what_is_left_of_the_old_one)
     named_close(&named);
 }
 
+/* Behind the first nobody listens: the second serves calls, waiters, renewals and redlocks. */
+TEST(every_address_of_a_name_is_tried)
+{
+    enum { LEASE_MS = 9000, CUT_MS = 6000 };
+    struct lks_vip *second = lks_vip_open("127.0.0.3", 0, old->port);
+    char url[64];
+
+    atomic_store(&address_before, "127.0.0.2");
+    atomic_store(&address_of_name, "127.0.0.3");
+    (void)snprintf(url, sizeof url, "redis://moving.test:%d", lks_vip_port(second));
+    struct wait wait = {.client = client_of(url)};
+    lk_lock *awaited = lks_mutex(wait.client, "awaited"),
+            *renewed = lks_mutex(wait.client, "renewed");
+    lk_lock *redlock = lk_redlock_new(&wait.client, 1, "by-redlock", NULL, NULL);
+
+    assert_int_equal(lk_lock_acquire(redlock, NULL, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(awaited, NULL, NULL), LK_OK);
+    assert_int_equal(
+        lk_lock_acquire(renewed,
+                        &(struct lk_lock_options){.lease_ms = LEASE_MS, .is_renewed = true}, NULL),
+        LK_OK);
+    LKS_DO(old, "PEXPIRE", "renewed", "6000");
+    LKS_EVENTUALLY(LKS_INTEGER(old, "PTTL", "renewed") > CUT_MS, 2 * LEASE_MS);
+    assert_int_equal(pthread_create(&wait.thread, NULL, wait_main, &wait), 0);
+    LKS_EVENTUALLY(lks_info(old, "stats", "pubsub_channels") == 1, BUSY_MS);
+    assert_int_equal(lk_lock_release(awaited, NULL), LK_OK);
+    assert_int_equal(pthread_join(wait.thread, NULL), 0);
+    assert_int_equal(wait.status, LK_OK);
+    assert_int_equal(lk_lock_release(renewed, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(redlock, NULL), LK_OK);
+    lk_lock_free(awaited);
+    lk_lock_free(renewed);
+    lk_lock_free(redlock);
+    lk_client_close(wait.client);
+    lks_vip_close(second);
+}
+
 /* ---- the world ------------------------------------------------------------------------------------- */
 
 BEFORE_ALL()
@@ -342,6 +383,7 @@ BEFORE_EACH()
     LKS_DO(old, "FLUSHALL");
     LKS_DO(new, "FLUSHALL");
     vip = lks_vip_open(NULL, 0, old->port);
+    atomic_store(&address_before, NULL);
     atomic_store(&changes, 0);
 }
 

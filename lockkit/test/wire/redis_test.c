@@ -190,7 +190,8 @@ TEST(a_server_without_room_is_out_of_reach, struct fixture *self)
     assert_non_null(strstr(err.text, "max number of clients"));
     assert_true(lki_redis_is_unadmitted(self->redis) && lki_redis_is_broken(self->redis));
 
-    struct lki_redis *other = lki_redis_open_begin(&self->endpoint, NULL);
+    struct lki_redis *other =
+        lki_redis_open_begin(&self->endpoint, lki_clock_after_ms(LIMIT_MS), NULL);
     assert_int_equal(lki_redis_open_go_on(other, &self->endpoint, &events, &err), LK_BUSY);
     (void)close(self->server);
     self->server = accept(self->listener, NULL, NULL);
@@ -227,7 +228,8 @@ TEST(what_a_server_repeats_is_not_told, struct fixture *self)
     assert_non_null(strstr(lki_redis_refusal(self->redis)->text, "unknown command 'AUTH'"));
     assert_null(strstr(lki_redis_refusal(self->redis)->text, secret));
 
-    struct lki_redis *other = lki_redis_open_begin(&self->endpoint, NULL);
+    struct lki_redis *other =
+        lki_redis_open_begin(&self->endpoint, lki_clock_after_ms(LIMIT_MS), NULL);
     assert_int_equal(lki_redis_open_go_on(other, &self->endpoint, &events, &err), LK_BUSY);
     (void)close(self->server);
     self->server = accept(self->listener, NULL, NULL);
