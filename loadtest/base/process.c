@@ -33,8 +33,8 @@ static void reset_signals(void)
 static void become(char *const words[], const char *stdout_path, const char *stderr_path,
                    pid_t parent)
 {
-    int flags = O_WRONLY | O_CREAT | O_APPEND;
-    int input = open("/dev/null", O_RDONLY);
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int output = open(stdout_path, flags, 0644);
     int errors = open(stderr_path, flags, 0644);
 
@@ -44,9 +44,8 @@ static void become(char *const words[], const char *stdout_path, const char *std
     reset_signals();
     if (input < 0 || output < 0 || errors < 0) _exit(EXEC_FAILED);
     if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0) _exit(EXEC_FAILED);
-    for (int fd = 3; fd < 16; fd++)
-        (void)close(fd);
-    (void)execvp(words[0], words);
+    closefrom(STDERR_FILENO + 1); /* libcurl's sockets are not close-on-exec */
+    if (words[0]) (void)execvp(words[0], words);
     _exit(EXEC_FAILED);
 }
 

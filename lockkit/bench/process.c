@@ -41,6 +41,7 @@ pid_t process_start(const char *const *argv, int in, int out, int errors, struct
     (void)dup2(in < 0 ? nowhere : in, 0);
     (void)dup2(out < 0 ? nowhere : out, 1);
     (void)dup2(errors < 0 ? nowhere : errors, 2);
+    closefrom(STDERR_FILENO + 1); /* libzookeeper's connection is not close-on-exec */
     if (words[0]) (void)execvp(words[0], words);
     _exit(127);
 }

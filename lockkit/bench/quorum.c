@@ -6,6 +6,7 @@
  * All that is started here ends with the measuring process.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -113,7 +114,7 @@ static lk_status start_proxy(struct scene *scene, struct lk_error *err)
     } else {
         (void)snprintf(schedule, sizeof schedule, "0 n%d:delay %d\n", ILL, SLOW_MS);
     }
-    if (pipe(ends) != 0) return LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "pipe");
+    if (pipe2(ends, O_CLOEXEC) != 0) return LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "pipe");
     bool is_told = write(ends[1], schedule, strlen(schedule)) == (ssize_t)strlen(schedule);
     (void)close(ends[1]);
     scene->proxy = is_told ? process_start(argv, ends[0], -1, -1, err) : 0;

@@ -39,6 +39,7 @@ static pid_t start(const char *program, const char *out, const char *log)
     (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_TRUNC,
                                            0644);
     (void)posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     if (!error) error = posix_spawn(&pid, program, &files, NULL, argv, environ);
     (void)posix_spawn_file_actions_destroy(&files);
     for (size_t i = 0; argv[i]; i++)

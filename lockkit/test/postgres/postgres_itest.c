@@ -35,6 +35,21 @@ static lk_lock *lock_of(size_t kind, lk_client *client, const char *key)
 
 /* ---- the verbs ------------------------------------------------------------------------------------- */
 
+TEST(nothing_is_inherited_by_programs_we_start)
+{
+    unsigned before = lks_inheritable();
+    lk_client *client = lkp_client(server);
+    lk_lock *lock = lock_of(0, client, "inherited"), *rival = lock_of(0, client, "inherited");
+
+    assert_int_equal(lks_acquire(lock, 0, LEASE_MS), LK_OK);
+    assert_int_equal(lks_acquire(rival, 100, 0), LK_BUSY);
+    assert_int_equal(lks_inheritable(), before);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+    lk_lock_free(lock);
+    lk_lock_free(rival);
+    lk_client_close(client);
+}
+
 TEST(each_kind_excludes_counts_and_gives_back)
 {
     lk_client *client = lkp_client(server);

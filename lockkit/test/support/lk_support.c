@@ -23,6 +23,18 @@ enum {
     WORDS_MAX = 24
 };
 
+unsigned lks_inheritable(void)
+{
+    unsigned count = 0;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+
+        count += flags >= 0 && !(flags & FD_CLOEXEC);
+    }
+    return count;
+}
+
 /* ---- time ----------------------------------------------------------------------------------------- */
 
 double lks_now_ms(void)

@@ -14,6 +14,9 @@
 
 #include "testing.h"
 
+/* Descriptors that a program which we start now would have, too. */
+unsigned lks_inheritable(void);
+
 /* ---- servers ---------------------------------------------------------------------------------- */
 
 struct lks_server_options {

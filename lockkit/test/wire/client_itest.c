@@ -2,9 +2,7 @@
  * A client and its server: URLs, log-in, the pool, large answers, closing.
  */
 #include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/stat.h>
 
 #include "test/support/lk_net.h"
 #include "test/support/lk_support.h"
@@ -371,20 +369,31 @@ TEST(closing_leaves_nothing_behind)
     lk_client_close(NULL);
 }
 
-TEST(connections_are_not_inherited_by_programs_we_start)
+/* Connections, the subscriber's, the watchdog's, and what waits and tells. */
+TEST(nothing_is_inherited_by_programs_we_start)
 {
+    const struct lk_lock_options renewed = {.lease_ms = 600, .is_renewed = true};
+    unsigned before = lks_inheritable();
     lk_client *client = lks_client(server);
-    unsigned sockets = 0;
+    lk_client *by_path = lks_client_with(server, (struct lk_client_options){.url = server->url});
+    lk_lock *lock = lks_mutex(client, "inherited"), *rival = lks_mutex(by_path, "inherited");
+    lk_lock *redlock = lk_redlock_new(&by_path, 1, "by-redlock", NULL, NULL);
+    size_t files = open_files();
 
-    for (int fd = 3; fd < 256; fd++) {
-        struct stat info;
-
-        if (fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
-        sockets++;
-        assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-    }
-    assert_true(sockets > 0);
+    assert_true(lk_lock_lost_fd(lock) >= 0);
+    assert_int_equal(lk_lock_acquire(lock, &renewed, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(redlock, &renewed, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(rival, &(struct lk_lock_options){.wait_ms = 100}, NULL),
+                     LK_BUSY);
+    LKS_EVENTUALLY(open_files() >= files + 3, 5000); /* the watchdog has its connection */
+    assert_int_equal(lks_inheritable(), before);
+    (void)lk_lock_release(lock, NULL);
+    (void)lk_lock_release(redlock, NULL);
+    lk_lock_free(lock);
+    lk_lock_free(rival);
+    lk_lock_free(redlock);
     lk_client_close(client);
+    lk_client_close(by_path);
 }
 
 BEFORE_ALL()
