@@ -241,22 +241,14 @@ void lki_dns_free(struct lki_dns *lookup)
 
 /* ---- whom to try first ---------------------------------------------------------------------------- */
 
-/* Where it stands among the dead; DEAD_MAX: it does not. */
-static size_t find_dead_locked(const char *address, int port)
+static struct dead *find_dead_locked(const char *address, int port)
 {
-    size_t i = 0;
+    for (size_t i = 0; i < DEAD_MAX; i++) {
+        struct dead *dead = &lookups.dead[i];
 
-    while (i < DEAD_MAX &&
-           (lookups.dead[i].port != port || strcmp(lookups.dead[i].address, address) != 0))
-        i++;
-    return i;
-}
-
-static bool is_dead_locked(const char *address, int port)
-{
-    size_t i = find_dead_locked(address, port);
-
-    return i < DEAD_MAX && lookups.dead[i].until > lki_clock_now();
+        if (dead->port == port && strcmp(dead->address, address) == 0) return dead;
+    }
+    return NULL;
 }
 
 unsigned lki_dns_next(const struct lki_dns *lookup, int port, unsigned *tried,
@@ -268,7 +260,8 @@ unsigned lki_dns_next(const struct lki_dns *lookup, int port, unsigned *tried,
 
     lock_all();
     for (unsigned i = answer->count; i-- > 0;) {
-        bool is_dead = is_dead_locked(answer->addresses[i], port);
+        const struct dead *dead = find_dead_locked(answer->addresses[i], port);
+        bool is_dead = dead && dead->until > lki_clock_now();
 
         if (*tried & 1U << i) continue;
         left++;
@@ -276,25 +269,21 @@ unsigned lki_dns_next(const struct lki_dns *lookup, int port, unsigned *tried,
         next = i;
         is_next_dead = is_dead;
     }
+    if (left > 0) (void)snprintf(out_address, LKI_ADDRESS_SIZE, "%s", answer->addresses[next]);
     unlock_all();
-    if (left == 0) return 0;
-    *tried |= 1U << next;
-    (void)snprintf(out_address, LKI_ADDRESS_SIZE, "%s", answer->addresses[next]);
+    if (left > 0) *tried |= 1U << next;
     return left;
 }
 
 void lki_dns_note(const struct lki_dns *lookup, int port, const char *address, bool is_dead)
 {
-    if (lookup->answer.count < 2) return; /* there is nothing to be tried before it */
     lock_all();
-    size_t place = find_dead_locked(address, port);
-    if (place == DEAD_MAX && is_dead) place = lookups.dead_count++ % DEAD_MAX;
-    if (place < DEAD_MAX) {
-        struct dead *dead = &lookups.dead[place];
-
+    struct dead *dead = find_dead_locked(address, port);
+    if (!dead && is_dead && lookup->answer.count > 1) { /* else nothing is tried before it */
+        dead = &lookups.dead[lookups.dead_count++ % DEAD_MAX];
         (void)snprintf(dead->address, sizeof dead->address, "%s", address);
         dead->port = port;
-        dead->until = is_dead ? lki_clock_after_ms(DEAD_MS) : 0;
     }
+    if (dead) dead->until = is_dead ? lki_clock_after_ms(DEAD_MS) : 0;
     unlock_all();
 }
