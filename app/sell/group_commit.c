@@ -120,6 +120,7 @@ struct run {
     size_t count;
     int64_t limit_ms;
     int64_t waited_ns; /* the first of them, until now */
+    int node;          /* of their ids; set by run_guard() */
 };
 
 static void set_all(const struct run *run, outcome same)
@@ -193,13 +194,10 @@ static void run_guard_locked(struct group_commit *self, struct lane *lane, const
                             .dir = self->options.dir,
                             .pause_ms = self->options.pause_ms};
     int64_t begin = clock_mono_ns();
-    int node = order_node_number(self->node);
 
-    if (node < 0) set_all(run, OUTCOME_STORE_UNAVAILABLE);
-    if (node < 0) return;
     if (ctx.pause_ms > 0 && ctx.attempt % self->options.pause_every == 0) ctx.pause = pause_sell;
     for (size_t i = 0; i < run->count; i++)
-        order_id_next(&self->ids, (unsigned)node, run->list[i]->order_id);
+        order_id_next(&self->ids, (unsigned)run->node, run->list[i]->order_id);
     struct guard_result result = guard->sell(&ctx, run->list, run->count);
     if (result.status != GUARD_DONE) note_failure(self, run, result.status);
     if (is_any(run, OUTCOME_NO_SALE)) note_gone(self, lane, run);
@@ -219,10 +217,14 @@ static void run_guard(struct group_commit *self, struct lane *lane, struct run r
     int64_t asked_ns = clock_mono_ns();
 
     (void)pthread_rwlock_rdlock(&lane->whole->runs);
-    run.limit_ms -= (clock_mono_ns() - asked_ns) / NS_PER_MS; /* a switch was waiting for others */
+    run.node = order_node_number(self->node);
+    /* A switch was waiting for others, or Redis was asked for the number. */
+    run.limit_ms -= (clock_mono_ns() - asked_ns) / NS_PER_MS;
     for (size_t i = 0; i < run.count; i++)
         run.list[i]->guard = lane->whole->guard->name;
-    if (run.limit_ms > 0) {
+    if (run.node < 0) {
+        set_all(&run, OUTCOME_STORE_UNAVAILABLE);
+    } else if (run.limit_ms > 0) {
         run_guard_locked(self, lane, &run);
     } else {
         set_all(&run, OUTCOME_LOCK_TIMEOUT);
@@ -360,7 +362,7 @@ static void serve(struct group_commit *self, struct lane *lane, struct purchase 
     count = list_unserved(lane->list, first, &limit_ms);
     while (count > 0) {
         begin_ns = clock_mono_ns();
-        run_guard(self, lane, (struct run){lane->list, count, limit_ms, begin_ns - joined_ns});
+        run_guard(self, lane, (struct run){lane->list, count, limit_ms, begin_ns - joined_ns, 0});
         ran_ns = clock_mono_ns() - begin_ns;
         note_run(lane, ran_ns);
         if (ran_ns < limit_ms * NS_PER_MS) break; /* it was not for time */
@@ -465,8 +467,9 @@ static void sell_alone(struct group_commit *self, struct lane *lane, struct purc
 {
     struct purchase *one = purchase;
     struct segments_proof proof = proof_of(lane);
+    int64_t limit_ms = (purchase->deadline_ns - clock_mono_ns()) / NS_PER_MS;
 
-    run_guard(self, lane, (struct run){&one, 1, self->options.deadline_ms, 0});
+    run_guard(self, lane, (struct run){&one, 1, limit_ms, 0, 0});
     serve_refused(self, lane, &one, purchase, proof);
     answer(self, lane, purchase);
 }
@@ -475,14 +478,15 @@ static void sell_alone(struct group_commit *self, struct lane *lane, struct purc
 
 void group_commit_submit(struct group_commit *self, const char *sale_id, struct purchase *purchase)
 {
-    struct lane *lane = lanes_open(&self->lanes, sale_id, &purchase->outcome);
+    struct lane *lane = NULL;
 
     purchase->next = NULL;
+    purchase->deadline_ns = clock_mono_ns() + self->options.deadline_ms * NS_PER_MS;
+    lane = lanes_open(&self->lanes, sale_id, &purchase->outcome);
     if (lane) {
         purchase->outcome = OUTCOME_STORE_UNAVAILABLE; /* no memory */
         lane = lanes_open_home(&self->lanes, lane, purchase->buyer);
     }
-    purchase->deadline_ns = clock_mono_ns() + self->options.deadline_ms * NS_PER_MS;
     if (!lane) {
         purchase->guard = "";
         purchase->done(purchase, purchase->done_arg);

@@ -17,6 +17,8 @@ static struct {
     _Atomic int64_t batch_ms; /* what the guard takes */
     atomic_bool is_shut;      /* the gate behind which it waits */
     atomic_uint sold;
+    int64_t limit_ms; /* that the guard was told last */
+    int64_t ask_ms;   /* what a question to Redis takes before */
 } world;
 
 static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchase **batch,
@@ -24,6 +26,7 @@ static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchas
 {
     while (atomic_load(&world.is_shut))
         clock_pause_ms(1);
+    world.limit_ms = ctx->limit_ms;
     atomic_fetch_add(&world.now_ns, atomic_load(&world.batch_ms) * 1000000);
     for (size_t i = 0; i < count; i++)
         batch[i]->outcome = OUTCOME_CREATED;
@@ -146,6 +149,40 @@ TEST(the_bound_follows_what_batches_take)
         run_batches(group, rows[i].before.batches, rows[i].before.batch_ms);
         run_batches(group, rows[i].then.batches, rows[i].then.batch_ms);
         assert_int_equal(count_let_in(group), rows[i].expected);
+        group_commit_free(group);
+    }
+}
+
+static void take_long(void)
+{
+    atomic_fetch_add(&world.now_ns, world.ask_ms * 1000000);
+}
+
+/* Redis hangs while the lease of the number for order ids is renewed, or the sale is read. */
+TEST(what_is_asked_for_before_is_off_the_deadline)
+{
+    static const struct {
+        unsigned batch;
+        int64_t ask_ms, limit_ms;
+        outcome expected;
+    } rows[] = {{4, 0, DEADLINE_MS, OUTCOME_CREATED},
+                {4, 10000, DEADLINE_MS - 10000, OUTCOME_CREATED},
+                {1, 10000, DEADLINE_MS - 10000, OUTCOME_CREATED},
+                {4, DEADLINE_MS, 0, OUTCOME_LOCK_TIMEOUT},
+                {1, DEADLINE_MS, 0, OUTCOME_LOCK_TIMEOUT}};
+
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        struct group_commit *group =
+            start(&(struct group_commit_options){.batch = rows[i / 2].batch});
+        struct sale_buyer buyer;
+
+        world.limit_ms = 0;
+        world.ask_ms = rows[i / 2].ask_ms;
+        *(i % 2 == 0 ? &sale_fakes.on_node : &sale_fakes.on_load) = take_long;
+        atomic_store(&world.batch_ms, 0);
+        sale_buyer_buys(&buyer, group, "sale", 0);
+        assert_int_equal(buyer.purchase.outcome, rows[i / 2].expected);
+        assert_int_equal(world.limit_ms, rows[i / 2].limit_ms);
         group_commit_free(group);
     }
 }

@@ -17,6 +17,7 @@ void sale_fakes_reset(const struct guard *guards, size_t count)
     sale_fakes.guards = guards;
     sale_fakes.guard_count = count;
     sale_fakes.guard = sale_fakes.far_guard = NULL;
+    sale_fakes.on_node = sale_fakes.on_load = NULL;
     atomic_store(&sale_fakes.node, 1);
     atomic_store(&sale_fakes.answer, STORE_OK);
     atomic_store(&sale_fakes.loads, 0);
@@ -37,6 +38,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     const char *guard = sale_fakes.guard ? sale_fakes.guard : sale_fakes.guards[0].name;
 
     atomic_fetch_add(&sale_fakes.loads, 1);
+    if (sale_fakes.on_load) sale_fakes.on_load();
     if (status != STORE_OK) return status;
     if (sale_fakes.far_guard && strcmp(id, "far") == 0) guard = sale_fakes.far_guard;
     *out_sale = (struct sale){.initial = 1000, .left = 1000, .epoch = 1, .stored_state = "open"};
@@ -45,7 +47,11 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE_RETURNS(int, order_node_number, (struct order_node * node), atomic_load(&sale_fakes.node));
+FAKE(int, order_node_number, struct order_node *node)
+{
+    if (sale_fakes.on_node) sale_fakes.on_node();
+    return atomic_load(&sale_fakes.node);
+}
 
 static void *buy(void *arg)
 {

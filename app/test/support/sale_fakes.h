@@ -17,6 +17,8 @@ extern struct sale_fakes {
     const char *far_guard; /* of the sale "far"; NULL: as others */
     const char *guard;     /* of other sales; NULL: the first there is */
     atomic_int node;       /* the number for order ids */
+    void (*on_node)(void); /* somebody asks for it; NULL: nothing */
+    void (*on_load)(void); /* likewise, for a sale */
     atomic_int answer;     /* store_status of a read */
     atomic_uint loads;
 } sale_fakes;
