@@ -1,6 +1,6 @@
 /*
  * One thread compares epoch and last entry of the ledger of each sold-out sale with Redis every 40 ms,
- * as long as somebody asks for it. A book counts for SALE_BELIEVED_MS after the last comparison was
+ * as long as somebody asks for it: LOOK_MAX sales in one round trip, or their books would go stale in turn. A book counts for SALE_BELIEVED_MS after the last comparison was
  * sent, by a clock that never stands still: an instance that was paused, put to sleep, or cut off from
  * Redis does not answer from an old book. (The epoch alone would not do: after a failover that lost the
  * last orders, their units can be sold to others between two looks, in the same epoch. Their entries
@@ -28,6 +28,7 @@ enum {
     FORGET_MS = 30000, /* ...and keep no book either */
     AGAIN_MS = 5000,   /* after a book that was not whole, in a sale that stood still */
     BOOK_MAX = 1000000,
+    LOOK_MAX = 128, /* sales that are asked for at once */
 };
 
 struct sold_out_sale {
@@ -51,6 +52,9 @@ struct sold_out {
     const struct deployment *deployment; /* borrowed; may be NULL */
     struct worker worker;                /* its mutex guards what follows */
     struct sold_out_sale *sales;         /* grows at its head only */
+    struct sold_out_sale *asked[LOOK_MAX]; /* those in one round trip; the thread's own, as is what follows */
+    struct sale_id ids[LOOK_MAX];
+    struct sale_moment moments[LOOK_MAX];
 };
 
 /* ---- asking -------------------------------------------------------------------------------------- */
@@ -139,18 +143,29 @@ struct end {
     unsigned changes; /* likewise: of the servers */
 };
 
-/* Whether the sale is sold out now, and stays so: nothing cools. */
+static struct end begin_look(const struct sold_out *self)
+{
+    return (struct end){.changes = deployment_changes(self->deployment),
+                        .sent_ms = clock_awake_or_not_ms()};
+}
+
+/* Whether the sale is sold out then, and stays so: nothing cools. */
+static bool read_end(const struct sale_moment *moment, struct end *out)
+{
+    out->epoch = moment->sale.epoch;
+    out->last = moment->last;
+    out->orders = moment->orders;
+    return sale_state_of(&moment->sale) == SALE_SOLD_OUT && moment->sale.cooling == 0;
+}
+
+/* The same, asked for alone. */
 static bool is_sold_out(const struct sold_out_sale *sale, struct end *out)
 {
     struct sale_moment moment;
 
-    out->changes = deployment_changes(sale->owner->deployment);
-    out->sent_ms = clock_awake_or_not_ms();
-    if (store_load_moment(sale->owner->store, sale->id, &moment, NULL) != STORE_OK) return false;
-    out->epoch = moment.sale.epoch;
-    out->last = moment.last;
-    out->orders = moment.orders;
-    return sale_state_of(&moment.sale) == SALE_SOLD_OUT && moment.sale.cooling == 0;
+    *out = begin_look(sale->owner);
+    return store_load_moment(sale->owner->store, sale->id, &moment, NULL) == STORE_OK &&
+           read_end(&moment, out);
 }
 
 static bool is_same(const struct end *end, int64_t epoch, struct ledger_id last)
@@ -194,10 +209,9 @@ static void renew_book(struct sold_out_sale *sale, const struct end *before)
     set_book(sale, NULL, before); /* nor is the old one of this sell-out */
 }
 
-static void look_at(struct sold_out_sale *sale)
+static void look_at(struct sold_out_sale *sale, const struct sale_moment *moment, struct end end)
 {
-    struct end end = {0};
-    bool is_out = is_sold_out(sale, &end);
+    bool is_out = moment->sale.id[0] ? read_end(moment, &end) : is_sold_out(sale, &end);
     bool is_still = is_out && sale->book && /* written by this thread alone */
                     is_same(&end, sale->epoch, sale->last);
 
@@ -208,22 +222,41 @@ static void look_at(struct sold_out_sale *sale)
     }
 }
 
+/* One that is not told of (in segments, or its server is away) is asked for alone. */
+static void look_at_asked(struct sold_out *self, size_t count)
+{
+    struct end end = begin_look(self);
+
+    for (size_t i = 0; i < count; i++) {
+        self->moments[i].sale.id[0] = '\0';
+        memcpy(self->ids[i].text, self->asked[i]->id, sizeof self->ids[i].text);
+    }
+    if (count > 0) (void)store_load_moments(self->store, self->ids, count, self->moments, NULL);
+    for (size_t i = 0; i < count; i++)
+        look_at(self->asked[i], &self->moments[i], end);
+}
+
 /* Look at all that somebody asks for, forget what nobody does; true if one is still to be looked at or
    forgotten. */
-static bool look_at_all(struct sold_out_sale *first)
+static bool look_at_all(struct sold_out *self, struct sold_out_sale *first)
 {
     bool is_any = false;
+    size_t count = 0;
 
     for (struct sold_out_sale *sale = first; sale; sale = sale->next) {
         int64_t idle_ms = clock_awake_or_not_ms() - atomic_load(&sale->asked_ms);
 
         if (idle_ms <= IDLE_MS) {
-            look_at(sale);
+            self->asked[count++] = sale;
         } else if (sale->book && idle_ms > FORGET_MS) {
             set_book(sale, NULL, &(struct end){0});
         }
         is_any |= idle_ms <= IDLE_MS || sale->book;
+        if (count < LOOK_MAX) continue;
+        look_at_asked(self, count);
+        count = 0;
     }
+    look_at_asked(self, count);
     return is_any;
 }
 
@@ -234,7 +267,7 @@ static int64_t look_after(void *arg)
     (void)pthread_mutex_lock(&self->worker.mutex);
     struct sold_out_sale *first = self->sales;
     (void)pthread_mutex_unlock(&self->worker.mutex);
-    return look_at_all(first) ? clock_mono_ms() + LOOK_EVERY_MS : INT64_MAX;
+    return look_at_all(self, first) ? clock_mono_ms() + LOOK_EVERY_MS : INT64_MAX;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */

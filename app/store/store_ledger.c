@@ -78,8 +78,13 @@ store_status store_load_moments(struct store *store, const struct sale_id *ids, 
     for (size_t i = 0; i < count && status == STORE_OK; i++)
         ask_moment(ids[i].text, &questions[i], &commands[i * SENT]);
     if (status == STORE_OK) status = store_ask(store, commands, count * SENT, replies, err);
-    for (size_t i = 0; i < count && status == STORE_OK; i++)
-        status = read_moment(ids[i].text, replies[i * SENT + SENT - 1], &out[i], err);
+    bool is_told = status == STORE_OK;
+    for (size_t i = 0; i < count && is_told; i++) {
+        store_status read = read_moment(ids[i].text, replies[i * SENT + SENT - 1], &out[i], err);
+
+        if (read != STORE_OK) out[i].sale.id[0] = '\0';
+        if (read != STORE_OK) status = read;
+    }
     if (replies) free_replies(replies, count * SENT);
     free(replies);
     free(commands);

@@ -24,7 +24,8 @@ struct ledger_page {
 store_status store_load_moment(struct store *store, const char *id, struct sale_moment *out,
                                struct lk_error *err);
 
-/* Of segments, in one round trip, each of a moment of its own. STORE_NOT_FOUND: one of them is not there. */
+/* Of sales in one piece, or segments, in one round trip, each of a moment of its own. STORE_NOT_FOUND, or FAILED: one of
+   them is not there, or makes no sense; its id is "" then, and the others are read. */
 store_status store_load_moments(struct store *store, const struct sale_id *ids, size_t count,
                                 struct sale_moment *out, struct lk_error *err);
 

@@ -1,6 +1,6 @@
 /*
  * Memory of a sell-out against a Redis that is played here.
- * link: -Wl,--wrap=store_load_moment -Wl,--wrap=store_scan_orders -Wl,--wrap=clock_awake_or_not_ms
+ * link: -Wl,--wrap=store_load_moment,--wrap=store_load_moments -Wl,--wrap=store_scan_orders -Wl,--wrap=clock_awake_or_not_ms
  */
 #include <pthread.h>
 #include <time.h>
@@ -28,19 +28,32 @@ FAKE(int64_t, clock_awake_or_not_ms, void)
     return __real_clock_awake_or_not_ms() + atomic_load(&ms_later);
 }
 
-FAKE(store_status, store_load_moment, struct store *store, const char *id, struct sale_moment *out,
-     struct lk_error *err)
+/* Of one round trip, whatever it asks for. */
+FAKE(store_status, store_load_moments, struct store *store, const struct sale_id *ids, size_t count,
+     struct sale_moment *out, struct lk_error *err)
 {
     (void)pthread_mutex_lock(&gate);
     (void)pthread_mutex_unlock(&gate);
-    *out = (struct sale_moment){.sale = {.initial = 1, .now_ms = 10, .epoch = 1}};
-    out->sale.cooling = atomic_load(&cooling);
-    out->orders = atomic_load(&orders);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (struct sale_moment){.sale = {.initial = 1, .now_ms = 10, .epoch = 1}};
+        if (strncmp(ids[i].text, "alone", 5) == 0 && count > 1) continue; /* as one in segments */
+        out[i].sale.cooling = atomic_load(&cooling);
+        out[i].orders = atomic_load(&orders);
+        (void)snprintf(out[i].sale.id, sizeof out[i].sale.id, "%s", ids[i].text);
+        (void)snprintf(out[i].sale.stored_state, sizeof out[i].sale.stored_state, "open");
+    }
     atomic_fetch_add(&ms_later, atomic_load(&answer_ms));
-    (void)snprintf(out->sale.id, sizeof out->sale.id, "%s", id);
-    (void)snprintf(out->sale.stored_state, sizeof out->sale.stored_state, "open");
     atomic_fetch_add(&looks, 1);
     return STORE_OK;
+}
+
+FAKE(store_status, store_load_moment, struct store *store, const char *id, struct sale_moment *out,
+     struct lk_error *err)
+{
+    struct sale_id one;
+
+    (void)snprintf(one.text, sizeof one.text, "%s", id);
+    return __wrap_store_load_moments(store, &one, 1, out, err);
 }
 
 FAKE(store_status, store_scan_orders, struct store *store, const char *id, store_each *each,
@@ -160,6 +173,40 @@ TEST(an_answer_that_came_late_is_not_believed)
     assert_false(answers_within_looks(sale, 4));
     atomic_store(&answer_ms, 0);
     assert_true(comes_to_answer(sale));
+}
+
+enum { MANY = 300 };
+
+static bool are_all_answered(struct sold_out_sale *const *sales)
+{
+    size_t answered = 0;
+
+    for (size_t i = 0; i < MANY; i++) {
+        answered += is_answered(sales[i]);
+        sold_out_note(sales[i]);
+    }
+    return answered == MANY;
+}
+
+/* At 4 ms a question, 25 of them take as long as an answer is believed. */
+TEST(however_many_are_sold_out_none_goes_stale_in_turn)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    struct sold_out_sale *sales[MANY];
+    bool is_all = false;
+    char id[16];
+
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "%s-%zu", i < 3 ? "alone" : "many", i);
+        sales[i] = sold_out_watch(*state, id);
+    }
+    atomic_store(&answer_ms, 4);
+    for (int i = 0; i < WITHIN_MS && !is_all; i++) {
+        is_all = are_all_answered(sales);
+        (void)nanosleep(&pause, NULL);
+    }
+    atomic_store(&answer_ms, 0);
+    assert_true(is_all);
 }
 
 /* Reading them is what Redis must be spared. */
