@@ -15,13 +15,12 @@ enum { SEQUENCE_BITS = 12, NODE_BITS = 10 };
 static const int64_t epoch_ms = 1704067200000;   /* 2024-01-01T00:00:00Z */
 static const int64_t span_ms = (int64_t)1 << 41; /* what an id has room for */
 
-/* Milliseconds since the epoch; 0 when the clock is nonsense (a machine that was told no time). */
-static uint64_t ms_since_epoch(void)
+/* The first id of a millisecond; of 0 when it is nonsense (a machine that was told no time). */
+static uint64_t first_of(int64_t unix_ms)
 {
-    int64_t now_ms = clock_unix_ms();
-    bool is_sane = now_ms >= epoch_ms && now_ms - epoch_ms < span_ms;
+    bool is_sane = unix_ms >= epoch_ms && unix_ms - epoch_ms < span_ms;
 
-    return is_sane ? (uint64_t)(now_ms - epoch_ms) : 0;
+    return is_sane ? (uint64_t)(unix_ms - epoch_ms) << SEQUENCE_BITS : 0;
 }
 
 static void print_decimal(uint64_t value, char out[ORDER_ID_MAX])
@@ -39,7 +38,7 @@ static void print_decimal(uint64_t value, char out[ORDER_ID_MAX])
 
 void order_id_next(struct order_ids *ids, unsigned node, char out_id[ORDER_ID_MAX])
 {
-    uint64_t now = ms_since_epoch() << SEQUENCE_BITS;
+    uint64_t now = first_of(clock_unix_ms());
     uint64_t last = atomic_load(&ids->last);
     uint64_t next = 0;
 
@@ -51,6 +50,23 @@ void order_id_next(struct order_ids *ids, unsigned node, char out_id[ORDER_ID_MA
     uint64_t sequence = next & ((1U << SEQUENCE_BITS) - 1);
     print_decimal(
         (ms << (SEQUENCE_BITS + NODE_BITS)) | ((uint64_t)node << SEQUENCE_BITS) | sequence, out_id);
+}
+
+int64_t order_ids_next_ms(const struct order_ids *ids)
+{
+    uint64_t now = first_of(clock_unix_ms());
+    uint64_t last = atomic_load(&ids->last);
+
+    return epoch_ms + (int64_t)((now > last ? now : last + 1) >> SEQUENCE_BITS);
+}
+
+void order_ids_raise(struct order_ids *ids, int64_t unix_ms)
+{
+    uint64_t floor = first_of(unix_ms);
+    uint64_t last = atomic_load(&ids->last);
+
+    while (last < floor && !atomic_compare_exchange_weak(&ids->last, &last, floor))
+        ;
 }
 
 int64_t order_id_ms(const char *id)

@@ -575,7 +575,7 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     if (self->options.queue_ms > self->options.deadline_ms) /* whoever is out of time is refused */
         self->options.queue_ms = self->options.deadline_ms;
     bool has_lanes = lanes_init(&self->lanes, &self->options);
-    self->node = order_node_new(options->client, options->deployment);
+    self->node = order_node_new(options->client, options->deployment, &self->ids);
     self->purchase = options->book ? APP_SCRIPTS_JOIN("fork_check", "purchase")
                                    : lk_script_new(app_scripts_named("purchase"));
     self->resolve = lk_script_new(app_scripts_named("resolve"));

@@ -7,9 +7,13 @@
  * forgets within the moment between an id's making and its order's writing, while another process
  * takes the very number: so a number that is new is not used before a replica has it, if one has it
  * soon.
+ *
+ * A clock that is set back between two processes would make the ids of one number twice: so the number has a
+ * mark in Redis that is ahead of the ids, and is moved on every few seconds while some are made.
  */
 #include "order_node.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,26 +21,35 @@
 
 #include "sale/order_id.h"
 
-enum { LEASE_MS = 30000, REPLICA_MS = 200 };
+enum {
+    LEASE_MS = 30000,
+    REPLICA_MS = 200,
+    MARK_MS = 5000,  /* ahead of the next id, when it is set */
+    SPARE_MS = 1000, /* ...at least, when ids are made */
+};
 
 struct order_node {
     lk_client *client;                   /* borrowed */
     const struct deployment *deployment; /* borrowed; may be NULL */
+    struct order_ids *ids;               /* borrowed */
     pthread_mutex_t mutex;               /* guards all below */
     pthread_cond_t taken;                /* is_taking has become false */
     bool is_taking;
     lk_lock *lock; /* owned; NULL: none held */
     int number;
     unsigned changes; /* of the deployment, when the lock was last known to be there */
+    int64_t mark_ms;  /* Unix milliseconds; ids may be made until SPARE_MS before */
 };
 
-struct order_node *order_node_new(lk_client *client, const struct deployment *deployment)
+struct order_node *order_node_new(lk_client *client, const struct deployment *deployment,
+                                  struct order_ids *ids)
 {
     struct order_node *node = calloc(1, sizeof *node);
 
     if (!node) return NULL;
     node->client = client;
     node->deployment = deployment;
+    node->ids = ids;
     (void)pthread_mutex_init(&node->mutex, NULL);
     (void)pthread_cond_init(&node->taken, NULL);
     return node;
@@ -71,6 +84,50 @@ static void wait_for_a_replica(lk_client *client, const char *key)
     lk_reply_free(replies[1]);
 }
 
+/* A command about the marks of all numbers that ends with this one; the reply is the caller's. */
+static lk_status ask_marks(const struct order_node *node, int number, struct lk_bytes *words,
+                           size_t count, lk_reply **reply)
+{
+    char member[8];
+
+    (void)snprintf(member, sizeof member, "%d", number);
+    words[1] = LK_BYTES("seckill:nodes");
+    words[count - 1] = lk_bytes_of(member);
+    lk_status status =
+        lk_client_call(node->client, &(struct lk_command){words, count}, 1, 0, reply, NULL);
+    if (status != LK_OK || lk_reply_type_of(*reply) != LK_REPLY_ERROR) return status;
+    lk_reply_free(*reply);
+    return LK_SERVER;
+}
+
+/* Begin where those ended who had the number before. */
+static lk_status read_mark(const struct order_node *node, int number)
+{
+    struct lk_bytes words[3] = {LK_BYTES("ZSCORE")};
+    lk_reply *reply = NULL;
+    lk_status status = ask_marks(node, number, words, 3, &reply);
+
+    if (status != LK_OK) return status;
+    const char *score = lk_reply_bytes(reply).data;
+    if (score) order_ids_raise(node->ids, strtoll(score, NULL, 10));
+    lk_reply_free(reply);
+    return LK_OK;
+}
+
+/* Never back: what comes late is of whoever had the number before. */
+static lk_status move_mark(const struct order_node *node, int number, int64_t mark_ms)
+{
+    char score[24];
+    struct lk_bytes words[5] = {LK_BYTES("ZADD"), {0}, LK_BYTES("GT"), {0}};
+    lk_reply *reply = NULL;
+
+    (void)snprintf(score, sizeof score, "%" PRId64, mark_ms);
+    words[3] = lk_bytes_of(score);
+    lk_status status = ask_marks(node, number, words, 5, &reply);
+    if (status == LK_OK) lk_reply_free(reply);
+    return status;
+}
+
 /* OK with a lock held, BUSY when the number is somebody else's. */
 static lk_status try_number(const struct order_node *node, int number, lk_lock **out_lock)
 {
@@ -83,6 +140,11 @@ static lk_status try_number(const struct order_node *node, int number, lk_lock *
         lock, &(struct lk_lock_options){.lease_ms = LEASE_MS, .is_renewed = true}, NULL);
     if (status != LK_OK) {
         lk_lock_free(lock);
+        return status;
+    }
+    status = read_mark(node, number);
+    if (status != LK_OK) {
+        give_back(lock);
         return status;
     }
     if (deployment_may_go_back(node->deployment)) wait_for_a_replica(node->client, key);
@@ -124,7 +186,8 @@ static int look_after(const struct order_node *node, lk_lock **lock)
 
 static bool is_good_locked(const struct order_node *node)
 {
-    return lk_held(node->lock) && node->changes == deployment_changes(node->deployment);
+    return lk_held(node->lock) && node->changes == deployment_changes(node->deployment) &&
+           order_ids_next_ms(node->ids) + SPARE_MS < node->mark_ms;
 }
 
 int order_node_number(struct order_node *node)
@@ -142,12 +205,13 @@ int order_node_number(struct order_node *node)
         node->lock = NULL;
         (void)pthread_mutex_unlock(&node->mutex);
         int number = look_after(node, &lock);
+        int64_t mark_ms = order_ids_next_ms(node->ids) + MARK_MS;
+        bool is_good = number >= 0 && move_mark(node, number, mark_ms) == LK_OK;
         (void)pthread_mutex_lock(&node->mutex);
         node->lock = lock;
-        if (number >= 0) {
-            node->number = number;
-            node->changes = changes;
-        }
+        if (number >= 0) node->number = number;
+        if (is_good) node->changes = changes;
+        node->mark_ms = is_good ? mark_ms : 0;
         node->is_taking = false;
         (void)pthread_cond_broadcast(&node->taken);
     }

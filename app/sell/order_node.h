@@ -10,8 +10,12 @@
 
 struct order_node; /* opaque */
 
-/* Asks for nothing yet. NULL when out of memory. Both are borrowed; deployment NULL: it never changes. */
-struct order_node *order_node_new(lk_client *client, const struct deployment *deployment);
+struct order_ids;
+
+/* Asks for nothing yet. NULL when out of memory. All are borrowed; deployment NULL: it never changes. ids: those that
+   are made by the number. */
+struct order_node *order_node_new(lk_client *client, const struct deployment *deployment,
+                                  struct order_ids *ids);
 /* Gives the number back; NULL is fine. */
 void order_node_free(struct order_node *node);
 
@@ -20,7 +24,9 @@ void order_node_free(struct order_node *node);
  * than the lease, a failover to a server that had not got it). -1 when none can be had now: Redis is
  * out of reach, or all are taken.
  *
- * Shape    a mutex on seckill:node:N, renewed by the watchdog.
+ * Shape    a mutex on seckill:node:N, renewed by the watchdog; in the sorted set seckill:nodes a moment for N,
+ *          ahead of all ids it was used for by some seconds: whoever takes N next begins there, if its own
+ *          clock is behind.
  * Threads  any.
  */
 int order_node_number(struct order_node *node);

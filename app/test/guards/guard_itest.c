@@ -416,11 +416,13 @@ TEST(node_numbers_differ_and_are_given_back, struct sale_world *world)
 {
     enum { NODES = 5 };
     struct order_node *nodes[NODES];
+    struct order_ids ids[NODES] = {{0}};
     int numbers[NODES];
 
     SALE_SHOPS(world, "mutex", 1, .batch = 8);
     for (size_t i = 0; i < NODES; i++) {
-        nodes[i] = order_node_new(i % 2 == 0 ? world->client : world->shops[0].client, NULL);
+        nodes[i] =
+            order_node_new(i % 2 == 0 ? world->client : world->shops[0].client, NULL, &ids[i]);
         assert_non_null(nodes[i]);
         numbers[i] = order_node_number(nodes[i]);
         assert_in_range(numbers[i], 0, ORDER_NODES - 1);

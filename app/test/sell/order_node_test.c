@@ -2,7 +2,8 @@
  * node.c with locks made up here: who takes a number, and who waits for whom. Against a real server:
  * guard_itest.c.
  * link: -Wl,--wrap=lk_mutex_new,--wrap=lk_lock_acquire,--wrap=lk_lock_release,--wrap=lk_lock_free
- * link: -Wl,--wrap=lk_held,--wrap=lk_lock_renew,--wrap=lk_client_call
+ * link: -Wl,--wrap=lk_held,--wrap=lk_lock_renew,--wrap=lk_client_call,--wrap=clock_unix_ms
+ * link: -Wl,--wrap=lk_reply_bytes,--wrap=lk_reply_free,--wrap=lk_reply_type_of
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,6 +33,10 @@ static struct {
     lk_status renewal;
     unsigned renewals;
     unsigned waits; /* for a replica */
+    int64_t now_ms;
+    int64_t marks[ORDER_NODES]; /* seckill:nodes */
+    bool is_mark_lost;          /* who sets one gets no answer */
+    char score[32];             /* the last that was asked for */
     struct lk_lock *held;
 } world = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -101,18 +106,53 @@ FAKE(lk_status, lk_lock_renew, lk_lock *lock, int64_t lease_ms, struct lk_error 
     return status;
 }
 
+FAKE_RETURNS(int64_t, clock_unix_ms, (void), world.now_ms);
+
+/* A reply is either a text, or none; the fakes here know them by their address. */
+static char some_reply;
+
+FAKE(lk_reply_type, lk_reply_type_of, const lk_reply *reply)
+{
+    return reply ? LK_REPLY_STRING : LK_REPLY_NIL;
+}
+
+FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
+{
+    return reply ? lk_bytes_of(world.score) : (struct lk_bytes){0};
+}
+
+FAKE(void, lk_reply_free, lk_reply *reply) {}
+
+/* ZSCORE seckill:nodes N; ZADD seckill:nodes GT MS N; or what waits for a replica. */
 FAKE(lk_status, lk_client_call, lk_client *client, const struct lk_command *commands, size_t count,
      int64_t limit_ms, lk_reply **replies, struct lk_error *err)
 {
-    world.waits++;
-    return LK_UNREACHABLE;
+    const struct lk_bytes *words = commands[0].args;
+
+    if (count > 1) world.waits++;
+    if (count > 1) return LK_UNREACHABLE;
+    assert_string_equal(words[1].data, "seckill:nodes");
+    int64_t *mark = &world.marks[strtol(words[commands[0].count - 1].data, NULL, 10)];
+    if (strcmp(words[0].data, "ZADD") == 0) {
+        int64_t ms = strtoll(words[3].data, NULL, 10);
+
+        assert_string_equal(words[2].data, "GT");
+        if (world.is_mark_lost) return LK_UNKNOWN;
+        if (ms > *mark) *mark = ms;
+    } else {
+        (void)snprintf(world.score, sizeof world.score, "%lld", (long long)*mark);
+    }
+    replies[0] = *mark > 0 ? (lk_reply *)&some_reply : NULL;
+    return LK_OK;
 }
 
 static struct deployment deployment; /* a single server, unless a test says otherwise */
 
+static struct order_ids ids;
+
 static struct order_node *start(lk_status failure)
 {
-    struct order_node *node = order_node_new(NULL, &deployment);
+    struct order_node *node = order_node_new(NULL, &deployment, &ids);
 
     assert_non_null(node);
     assert_int_equal(world.alive, 0);
@@ -124,6 +164,7 @@ static struct order_node *start(lk_status failure)
     world.renewal = LK_OK;
     world.renewals = 0;
     world.waits = 0;
+    world.is_mark_lost = false;
     atomic_store(&deployment.changes, 0);
     return node;
 }
@@ -241,6 +282,72 @@ TEST(a_number_that_cannot_be_asked_for_is_not_used_meanwhile)
     assert_int_equal(order_node_number(node), number);
     assert_int_equal(world.acquires, 1);
     assert_int_equal(world.releases, 0);
+    order_node_free(node);
+}
+
+static const int64_t today_ms = 1795168800000; /* 2026-11-20T10:00:00Z */
+
+/* So many ids of a process that begins, ends, and takes this number; they have to be greater than `last`. */
+static uint64_t make_ids(int number, int64_t now_ms, int count, uint64_t last)
+{
+    struct order_node *node = start(LK_OK);
+    char id[ORDER_ID_MAX];
+
+    ids = (struct order_ids){0}; /* another process */
+    memset(world.is_taken, 1, sizeof world.is_taken);
+    world.is_taken[number] = false;
+    world.now_ms = now_ms;
+    for (int i = 0; i < count; i++, world.now_ms += 100) {
+        assert_int_equal(order_node_number(node), number);
+        order_id_next(&ids, (unsigned)number, id);
+        assert_true(strtoull(id, NULL, 10) > last);
+        last = strtoull(id, NULL, 10);
+    }
+    order_node_free(node);
+    return last;
+}
+
+TEST(a_clock_that_is_set_back_between_two_processes_repeats_no_id)
+{
+    memset(world.marks, 0, sizeof world.marks);
+    uint64_t first = make_ids(7, today_ms, 1000, 0); /* 100 s of them */
+    uint64_t second = make_ids(7, today_ms - 3600000, 10, first);
+    uint64_t third = make_ids(7, today_ms + 3600000, 10, second);
+    assert_int_equal(order_id_ms("0") + (int64_t)(third >> 22), world.now_ms - 100);
+    (void)make_ids(8, today_ms, 1, 0);
+    assert_true(world.marks[7] > today_ms + 3600000);
+    assert_true(world.marks[7] < today_ms + 3600000 + 60000); /* a clock that is right is not far ahead */
+}
+
+/* Set back while it runs, far ahead: what was used counts, not what the clock says. */
+TEST(the_mark_is_ahead_of_what_was_used)
+{
+    struct order_node *node = NULL;
+    char id[ORDER_ID_MAX];
+
+    memset(world.marks, 0, sizeof world.marks);
+    ids = (struct order_ids){0};
+    node = start(LK_OK);
+    for (int i = 0; i < 100; i++) {
+        world.now_ms = today_ms + (i < 50 ? 1000000LL * i : 0);
+        int number = order_node_number(node);
+
+        assert_true(number >= 0);
+        order_id_next(&ids, (unsigned)number, id);
+        assert_true(world.marks[number] > order_id_ms(id));
+    }
+    order_node_free(node);
+}
+
+TEST(without_its_mark_no_number_is_used)
+{
+    struct order_node *node = start(LK_OK);
+
+    world.now_ms += 1000000;
+    world.is_mark_lost = true;
+    assert_int_equal(order_node_number(node), -1);
+    world.is_mark_lost = false;
+    assert_true(order_node_number(node) >= 0);
     order_node_free(node);
 }
 
