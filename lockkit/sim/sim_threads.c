@@ -522,7 +522,8 @@ SIM_CALL(pid_t, getpid, void)
 }
 
 /* Those of the machine would differ from run to run: nobody spins for an answer. */
-SIM_CALL(int, lki_idle_processors, void)
+SIM_CALL(int, lki_idle_processors, int ours)
 {
+    (void)ours;
     return INT_MIN;
 }

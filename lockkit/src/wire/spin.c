@@ -2,7 +2,7 @@
  * An idle processor goes to sleep, and to wake it costs more than a short round trip takes. So where trips are short a
  * wait looks for its answer for about twice as long as that takes before it sleeps, as long as trips are shorter for it.
  * After one that was in vain the next 1, 3, 7 ... 63 sleep at once; and nobody looks on a processor that somebody else
- * could use. A connection is one thread's; what is counted over all of them is atomic.
+ * could use, or that a quota of our cgroup does not give us. A connection is one thread's; what is counted over all of them is atomic.
  */
 #include "spin.h"
 
@@ -33,7 +33,7 @@ static int find_room(int64_t now)
     int64_t pause = (int64_t)LOOK_EVERY_MS * NS_PER_MS;
 
     if (now - before >= pause && atomic_compare_exchange_strong(&spinners.looked_at, &before, now))
-        atomic_store(&spinners.room, lki_idle_processors() + atomic_load(&spinners.count));
+        atomic_store(&spinners.room, lki_idle_processors(atomic_load(&spinners.count)));
     return atomic_load(&spinners.room);
 }
 
