@@ -6,7 +6,6 @@
  */
 #include <assert.h>
 #include <malloc.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -453,10 +452,9 @@ static _Noreturn void leave_at_once(struct parts *parts)
 static void leave(const char *step, void *arg)
 {
     struct parts *parts = arg;
-    struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
 
     (void)alarm(KILL_S);
-    if (poll(&log, 1, 0) == 1)
+    if (!log_would_wait())
         log_line(LOG_ERROR, "the stop hangs: %s: leaving without waiting for it", step);
     leave_at_once(parts);
 }

@@ -4,6 +4,7 @@
 #include "log.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -119,4 +120,11 @@ void log_line(log_level level, const char *format, ...)
     (log_state.format == LOG_AS_JSON ? add_as_json : add_as_text)(&out, stamp, level, escaped);
     assert(!out.is_cut);
     if (write(STDERR_FILENO, line, out.len) < 0) return; /* nowhere left to say so */
+}
+
+bool log_would_wait(void)
+{
+    struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    return poll(&log, 1, 0) != 1;
 }

@@ -6,6 +6,7 @@
 #ifndef SECKILL_LOG_H
 #define SECKILL_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "list.h"
@@ -37,6 +38,9 @@ void log_set_format(log_format format);
  * Threads  any.
  */
 void log_line(log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether the next line would wait for somebody who reads them: for who must not. */
+bool log_would_wait(void);
 
 /* What log_line() does to its text, before JSON's own escapes; the result is NUL-terminated, at most size - 1 bytes. */
 void log_escape(const char *text, char *out, size_t size);

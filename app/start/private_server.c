@@ -381,10 +381,11 @@ static void end_process(struct private_server *self, int signal)
     while (!has_ended(self)) {
         if (clock_mono_ms() >= deadline && signal == SIGKILL) return; /* nobody can wait for that */
         if (clock_mono_ms() >= deadline) {
-            log_line(LOG_ERROR, "%s does not end when asked: killed", self->kind->name);
             signal = SIGKILL;
             (void)kill(self->pid, signal);
             deadline = clock_mono_ms() + STOP_WAIT_MS;
+            if (!log_would_wait()) /* nobody watches any more that this ends */
+                log_line(LOG_ERROR, "%s does not end when asked: killed", self->kind->name);
         }
         clock_pause_ms(LOOK_MS);
     }
