@@ -90,6 +90,7 @@ struct http_request {
     bool is_head; /* the answer goes out without its body */
     bool expects_continue;
     bool must_close;  /* the connection ends with this answer */
+    bool is_told_all; /* of the service itself: on the operators' port, or with --public-metrics */
     unsigned seat;    /* in the class; 0: none */
     unsigned route;   /* 1 + its place in the table of routes; 0: none fits */
     int status;       /* of the answer; 0: none yet */

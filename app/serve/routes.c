@@ -15,6 +15,7 @@ struct route {
     enum route_port ports;
     enum {
         FOR_ANYBODY,
+        FOR_WHO_RUNS_IT,  /* anybody on the operators' port; on the buyers' with --public-metrics alone */
         FOR_THE_OPERATOR, /* his token is wanted */
         FOR_THE_LAB,      /* with --lab alone */
         FOR_THE_CLASS,    /* with --class alone */
@@ -68,8 +69,8 @@ static const struct route routes[] = {
     {"GET", CLASS, PORT_OPERATORS, FOR_THE_TEACHER, class_routes_list_seats},
     {"DELETE", CLASS "/{seat}", PORT_OPERATORS, FOR_THE_TEACHER, class_routes_free_seat},
     {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, status_readyz},
-    {"GET", "/version", PORT_BOTH, FOR_ANYBODY, status_version},
-    {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, metrics_page_show},
+    {"GET", "/version", PORT_BOTH, FOR_WHO_RUNS_IT, status_version},
+    {"GET", "/metrics", PORT_BOTH, FOR_WHO_RUNS_IT, metrics_page_show},
     {"GET", "/openapi.json", PORT_BOTH, FOR_ANYBODY, documents_show_api},
     {"GET", "/problems/{name}", PORT_BOTH, FOR_ANYBODY, documents_show_problem},
     {"GET", "/", PORT_BUYERS, FOR_ANYBODY, pages_show},
@@ -89,8 +90,10 @@ static bool needs_token(const struct route *route)
     return route->who == FOR_THE_OPERATOR || route->who == FOR_THE_TEACHER;
 }
 
-static bool is_there(const struct route *route, const struct service *service)
+static bool is_there(const struct route *route, const struct service *service,
+                     const struct http_request *request)
 {
+    if (route->who == FOR_WHO_RUNS_IT) return request->is_told_all;
     if (route->who == FOR_THE_LAB) return service->config->lab;
     return service->classroom || (route->who != FOR_THE_CLASS && route->who != FOR_THE_TEACHER);
 }
@@ -230,11 +233,12 @@ void routes_serve(struct service *service, enum route_port port, struct http_req
 
     if (port == PORT_BUYERS)
         request->allowed_origin = cors_allowed(&service->config->cors, request->origin);
+    request->is_told_all = port == PORT_OPERATORS || service->config->public_metrics;
 
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         if (!(routes[i].ports & port) || !routes_path_fits(routes[i].path, request->path, id))
             continue;
-        if (!is_there(&routes[i], service)) continue;
+        if (!is_there(&routes[i], service, request)) continue;
         if (method_fits(&routes[i], request)) {
             request->route = (unsigned)i + 1;
             run(&routes[i], service, request, id);

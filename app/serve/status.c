@@ -21,13 +21,15 @@ void status_livez(struct service *service, struct http_request *request, const c
     send_text(request, 200, "ok\n");
 }
 
-/* In a cluster the sales of the other servers go on. */
+/* In a cluster the sales of the other servers go on. A balancer hears no more than whether it is ready. */
 static void send_readiness(struct http_request *request, const struct readiness *now)
 {
     bool is_any = now->serving > 0;
     char line[96] = "ready\n";
 
-    if (now->serving < now->servers || !is_any) {
+    if (!request->is_told_all) {
+        if (!is_any) (void)snprintf(line, sizeof line, "not ready\n");
+    } else if (now->serving < now->servers || !is_any) {
         if (now->refusal[0]) {
             (void)snprintf(line, sizeof line, "%s takes no writes: %s\n",
                            is_any ? "ready, but for the sales of a server that" : "store",
@@ -47,7 +49,7 @@ void status_readyz(struct service *service, struct http_request *request, const 
 
     (void)id;
     if (atomic_load_explicit(&service->is_draining, memory_order_relaxed)) {
-        send_text(request, 503, "stopping\n");
+        send_text(request, 503, request->is_told_all ? "stopping\n" : "not ready\n");
         return;
     }
     now = readiness_look(service->readiness);

@@ -75,6 +75,7 @@ struct config {
     enum log_level log_level;
     enum log_format log_format;
     bool lab;
+    bool public_metrics;
     bool check; /* ask the one that listens at `listen`, start nothing */
     struct lab_pause lab_pause;
     int64_t class_seats;      /* 0: no class */

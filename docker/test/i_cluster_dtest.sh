@@ -21,7 +21,7 @@ follows() { # NODE: it is a copy, and hears of its master
 }
 readyz_says() { # TEXT: all three instances say just this
     for n in 1 2 3; do
-        said=$(curl -s -m 3 "http://$(address "seckilld-$n" edge):8080/readyz")
+        said=$(curl -s -m 3 "http://$(address "seckilld-$n" edge):8081/readyz")
         [ "$said" = "$1" ] || { echo "seckilld-$n: $said"; return 1; }
     done
 }

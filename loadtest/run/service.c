@@ -253,7 +253,7 @@ static bool launch(struct service *service, struct instance *instance, const str
     const char *argv[WORDS_MAX] = {
         program,   "--listen",      listen,       "--admin-listen", "127.0.0.1:0",
         "--redis", redis,           "--instance", instance->name,   "--data",
-        data,      "--admin-token", token_path,
+        data,      "--admin-token", token_path,   "--public-metrics",
     };
     add_words(argv, service->tokens ? "--token-key" : "--lab",
               service->tokens ? tokens_key_path(service->tokens) : NULL);
@@ -377,7 +377,7 @@ static void ask_version(struct service *service)
     struct http_reply reply = {.status = 0};
     char url[URL_MAX + 16];
 
-    (void)snprintf(url, sizeof url, "%s/version", service->instances[0].url);
+    (void)snprintf(url, sizeof url, "%s/version", service->admin_url);
     (void)snprintf(service->version, sizeof service->version, "?");
     if (http_client_send(service->http, &(struct http_request){.url = url}, &reply, NULL)) {
         json_t *said = json_loads(reply.body, 0, NULL);

@@ -44,7 +44,7 @@ static bool start_service(struct hostile_world *self, int i, const char *log_lev
     const char *args[] = {"no-lab",      "--redis",      self->redis.redis,
                           "--token-key", self->keys[0],  "--token-key-2",
                           self->keys[1], "--log-format", "json",
-                          "--log-level", log_level,      "--listen",
+                          "--log-level", log_level,      "--public-metrics", "--listen",
                           "0.0.0.0:0",   "--instance",   i ? "tokens" : "lab",
                           NULL};
 

@@ -36,7 +36,7 @@ static double sample(const struct app_process *service, const char *name)
     struct app_reply *reply = malloc(sizeof *reply);
 
     assert_non_null(reply);
-    app_http(&(struct app_call){.base = service->buyers, .path = "/metrics"}, reply);
+    app_http(&(struct app_call){.base = service->admin, .path = "/metrics"}, reply);
     double value = app_promtext_value(reply->body, name);
     free(reply);
     return value;

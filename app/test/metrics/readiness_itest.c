@@ -67,7 +67,13 @@ static bool readiness_is(void *arg)
     app_http(
         &(struct app_call){.base = self->service.buyers, .path = "/readyz", .limit_ms = CALL_MS},
         &self->reply);
-    return self->reply.status == claim->status && strcmp(self->reply.body, claim->body) == 0 &&
+    bool is_plain = self->reply.status == claim->status && /* for balancers: why is not theirs */
+                    strcmp(self->reply.body, claim->status == 200 ? "ready\n" : "not ready\n") == 0;
+    app_http(
+        &(struct app_call){.base = self->service.admin, .path = "/readyz", .limit_ms = CALL_MS},
+        &self->reply);
+    return is_plain && self->reply.status == claim->status &&
+           strcmp(self->reply.body, claim->body) == 0 &&
            app_metric(self, "seckill_ready") == (claim->status == 200);
 }
 

@@ -27,7 +27,7 @@ struct fixture {
 /* Start the service on our Redis, with a rate. */
 static bool start(struct fixture *self, const char *rate)
 {
-    const char *const args[] = {"--redis", self->redis.redis, "--rate", rate, NULL};
+    const char *const args[] = {"--redis", self->redis.redis, "--public-metrics", "--rate", rate, NULL};
 
     if (!app_start(&self->service, self->dir, args)) return false;
     app_http(&(struct app_call){.base = self->service.admin, .path = "/openapi.json"},

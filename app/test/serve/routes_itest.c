@@ -25,13 +25,33 @@ TEST(both_ports_answer_probes, struct app_fixture *self)
         assert_non_null(strstr(self->reply.headers, "Cache-Control: no-store\r\n"));
         assert_non_null(strstr(self->reply.headers, "X-Content-Type-Options: nosniff\r\n"));
         assert_int_equal(app_get(self, bases[i], "/readyz"), 200);
-        (void)app_get(self, bases[i], "/version");
-        assert_string_equal(app_member(&self->reply, "version"), SECKILL_VERSION);
-        (void)app_get(self, bases[i], "/metrics");
-        assert_non_null(strstr(self->reply.body, "seckill_orders_total{guard=\"mutex\","
-                                                 "outcome=\"outcome-unknown\"} 0\n"));
-        assert_non_null(strstr(self->reply.body, "seckill_build_info{version=\""));
     }
+}
+
+/* What is told of the service itself, on this address; else, that nothing is there. */
+static void tells(struct app_fixture *self, const char *base, bool is_all)
+{
+    (void)app_get(self, base, "/version");
+    assert_string_equal(app_member(&self->reply, "version"), is_all ? SECKILL_VERSION : "");
+    assert_int_equal(self->reply.status, is_all ? 200 : 404);
+    assert_int_equal(app_get(self, base, "/metrics"), is_all ? 200 : 404);
+    assert_int_equal(strstr(self->reply.body, "seckill_orders_total{guard=\"mutex\","
+                                              "outcome=\"outcome-unknown\"} 0\n") != NULL,
+                     is_all);
+    assert_int_equal(strstr(self->reply.body, "seckill_build_info{version=\"") != NULL, is_all);
+}
+
+TEST(what_runs_is_for_operators_unless_it_is_made_public, struct app_fixture *self)
+{
+    tells(self, self->service.admin, true);
+    tells(self, self->service.buyers, false);
+    assert_int_equal(app_get(self, self->service.buyers, "/readyz"), 200);
+    assert_string_equal(self->reply.body, "ready\n");
+    assert_int_equal(app_stop(&self->service), 0);
+    assert_true(
+        app_start(&self->service, self->dir, (const char *const[]){"--public-metrics", NULL}));
+    tells(self, self->service.admin, true);
+    tells(self, self->service.buyers, true);
 }
 
 TEST(head_is_get_without_its_body, struct app_fixture *self)

@@ -36,7 +36,7 @@ static atomic_int buyers;
 BEFORE_ALL()
 {
     app_fixture_begin(&world);
-    app_fixture_start(&world, (const char *const[]){"--rate", "0", NULL}, NULL);
+    app_fixture_start(&world, (const char *const[]){"--rate", "0", "--public-metrics", NULL}, NULL);
     app_put_up_many(&world, SALES);
 }
 

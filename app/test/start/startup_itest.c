@@ -76,7 +76,7 @@ static void assert_durability(struct app_fixture *self, const char *const *setti
 
     assert_true(app_start_redis_with(&self->redis, self->dir, settings));
     assert_true(app_start(&self->service, self->dir, args));
-    (void)app_get(self, self->service.buyers, "/version");
+    (void)app_get(self, self->service.admin, "/version");
     assert_string_equal(app_member(&self->reply, "durability"), name);
     assert_non_null(strstr(app_file(self->dir, "seckilld.log"), meaning));
 }
