@@ -171,7 +171,8 @@ static void begin_listing(struct handlers_listing *listing)
 
 static bool flush_page(struct handlers_listing *listing)
 {
-    bool sent = http_stream_add(&listing->stream, listing->page.data, listing->page.len);
+    bool sent = !listing->page.is_cut && /* by a value that no script of ours writes */
+                http_stream_add(&listing->stream, listing->page.data, listing->page.len);
 
     listing->page.len = 0;
     return sent;

@@ -251,8 +251,11 @@ static bool read_waiting(const lk_reply *fields, struct sale_waiting *out)
 {
     enum { FIRST = 15 };
 
+    int64_t drawn = 0;
+
     if (lk_reply_type_of(lk_reply_at(fields, FIRST)) == LK_REPLY_NIL) return true;
-    out->is_drawn = strcmp(lk_reply_bytes(lk_reply_at(fields, FIRST + 1)).data, "1") == 0;
+    if (!store_to_number(lk_reply_at(fields, FIRST + 1), &drawn)) return false;
+    out->is_drawn = drawn == 1;
     return store_to_number(lk_reply_at(fields, FIRST), &out->admit);
 }
 
