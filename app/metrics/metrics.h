@@ -69,7 +69,7 @@ void metrics_on_batch(const char *guard, size_t count, int64_t waited_ns, int64_
                       void *arg);
 void metrics_on_event(const struct lk_event *event, void *arg);
 
-/* The stock of one sale. */
+/* The stock of one sale that sells, or did a short time ago. */
 struct metrics_stock {
     char sale_id[SALE_ID_MAX + 1];
     int64_t initial; /* restocks included */
@@ -95,6 +95,7 @@ struct metrics_now {
     bool is_ready;
     const struct metrics_stock *stock;
     size_t stock_count;
+    unsigned left_out; /* sales that there was no room for in it */
 };
 
 /* X(value, label): why a stream of events was not given, or ended by us. */

@@ -15,8 +15,10 @@ enum {
     TEXT_AGE_MS = 100,
     TEXT_SPARE = 10,
     STOCK_AGE_MS = 1000,
-    STOCK_MAX = 50,      /* sales, the first by id */
-    STOCK_WAIT_MS = 250, /* each of two round trips */
+    STOCK_MAX = 200,     /* sales that are not over for long, the first by id; what is wrong always */
+    AT_ONCE = 100,       /* sales that Redis is asked for */
+    OVER_MS = 3600000,
+    STOCK_WAIT_MS = 250, /* each round trip */
     READINESS_SHOWN_MS = 15000,
 };
 
@@ -27,6 +29,7 @@ struct metrics_page {
     int64_t stock_due_ms;    /* monotonic: to be read again */
     bool is_store_up;        /* Redis told the stock */
     size_t stock_count;
+    unsigned left_out; /* sales */
     struct metrics_stock stock[STOCK_MAX];
 };
 
@@ -36,34 +39,68 @@ struct rendered {
     size_t len;
 };
 
+static bool is_over(const struct sale *sale)
+{
+    bool is_told = strcmp(sale->stored_state, "ended") == 0;
+
+    return sale_state_of(sale) == SALE_ENDED &&
+           sale->now_ms - (is_told ? sale->ended_ms : sale->ends_ms) > OVER_MS;
+}
+
+static struct metrics_stock row_of(const struct sale *sale, struct book *book)
+{
+    struct book_lag lag = book_lag_of(book, sale->id);
+    struct metrics_stock row = {.initial = sale->initial + sale->restocked,
+                                .left = sale->left + sale->cooling,
+                                .orders = sale->orders,
+                                .cooling = sale->cooling,
+                                .paid = sale->payment.paid,
+                                .book_entries = lag.entries,
+                                .book_s = (lag.ms + 999) / 1000};
+
+    if (sale->payment.window_ms > 0) row.held = sale->orders - row.paid;
+    memcpy(row.sale_id, sale->id, sizeof row.sale_id);
+    return row;
+}
+
+/* Where there is no room, one that is wrong takes the last place. */
+static void add_row(struct metrics_page *self, const struct metrics_stock *row)
+{
+    bool is_wrong = row->initial - row->orders != row->left || row->left < 0;
+
+    if (self->stock_count < STOCK_MAX) {
+        self->stock[self->stock_count++] = *row;
+    } else {
+        self->left_out++;
+        if (is_wrong) self->stock[STOCK_MAX - 1] = *row;
+    }
+}
+
+/* Some of them; false: Redis has not answered. When only some make no sense, the others are told of. */
+static bool read_some(struct metrics_page *self, const struct sale_id *ids, size_t count,
+                      struct sale *sales)
+{
+    memset(sales, 0, count * sizeof *sales);
+    store_status status = store_load_sales(self->store, ids, count, sales, NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (!sales[i].id[0] || is_over(&sales[i])) continue;
+        struct metrics_stock row = row_of(&sales[i], self->service->book);
+        add_row(self, &row);
+    }
+    return status == STORE_OK || status == STORE_FAILED;
+}
+
 static void read_stock(struct metrics_page *self)
 {
-    struct sale *sales = calloc(STOCK_MAX, sizeof *sales);
+    struct sale *sales = calloc(AT_ONCE, sizeof *sales);
     struct sale_id *ids = NULL;
     size_t count = 0;
 
-    self->stock_count = 0;
+    self->stock_count = self->left_out = 0;
     self->is_store_up = sales && store_list_ids(self->store, &ids, &count, NULL) == STORE_OK;
-    if (count > STOCK_MAX) count = STOCK_MAX;
-    if (count > 0)
-        self->is_store_up = store_load_sales(self->store, ids, count, sales, NULL) == STORE_OK;
-    for (size_t i = 0; i < count; i++) {
-        struct metrics_stock *row = &self->stock[self->stock_count];
-
-        if (!sales[i].id[0]) continue;
-        *row = (struct metrics_stock){.initial = sales[i].initial + sales[i].restocked,
-                                      .left = sales[i].left + sales[i].cooling,
-                                      .orders = sales[i].orders,
-                                      .cooling = sales[i].cooling,
-                                      .paid = sales[i].payment.paid};
-        if (sales[i].payment.window_ms > 0) row->held = sales[i].orders - row->paid;
-        struct book_lag lag = book_lag_of(self->service->book, sales[i].id);
-        row->book_entries = lag.entries;
-        row->book_s = (lag.ms + 999) / 1000;
-        memcpy(row->sale_id, sales[i].id, sizeof row->sale_id);
-        self->stock_count++;
-        self->is_store_up = true;
-    }
+    for (size_t at = 0; at < count && self->is_store_up; at += AT_ONCE)
+        self->is_store_up =
+            read_some(self, ids + at, count - at < AT_ONCE ? count - at : AT_ONCE, sales);
     free(ids);
     free(sales);
     self->stock_due_ms = clock_mono_ms() + STOCK_AGE_MS;
@@ -102,7 +139,8 @@ static void *render(void *arg)
                               .operator_connections = atomic_load(&service->operator_connections),
                               .is_store_up = self->is_store_up,
                               .stock = self->stock,
-                              .stock_count = self->stock_count};
+                              .stock_count = self->stock_count,
+                              .left_out = self->left_out};
 
     recall_readiness(service, &now);
     lk_client_pool_usage(service->client, &now.redis);

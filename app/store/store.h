@@ -7,7 +7,7 @@
  *                    (units put up later, in sum), restock:KEY (units, per idempotency key) and
  *                    cool ("SELLABLE_MS:UNITS ...": how much of the stock is for sale later); if it
  *                    is paid for later window_ms amount currency, and paid cancelled expired (orders);
- *                    replid (fork_check.lua); removing (remove_sale.lua)
+ *                    replid (fork_check.lua); ended_ms (end_sale.lua); removing (remove_sale.lua)
  *   :stock   string  units left, those that cool too
  *   :orders  hash    buyer -> "ORDER_ID:STATE:IDEMPOTENCY_KEY" (the key may be empty)
  *   :ledger  stream  event created|sold|paused|resumed|patched|restocked|ended, by INSTANCE, epoch N,

@@ -13,7 +13,8 @@
 static const char *const sale_fields[STORE_SALE_FIELDS] = {
     "title",     "initial",   "starts_ms", "ends_ms",   "state",  "guard",
     "epoch",     "restocked", "cool",      "window_ms", "amount", "paid",
-    "cancelled", "expired",   "currency",  "admit",     "draw",   "moving"};
+    "cancelled", "expired",   "currency",  "admit",     "draw",   "moving",
+    "ended_ms"};
 
 /* ---- small steps ----------------------------------------------------------------------------- */
 
@@ -284,6 +285,11 @@ bool store_read_move(const lk_reply *reply, struct sale_move *out)
     return is_read;
 }
 
+static bool read_number_if_any(const lk_reply *field, int64_t *out)
+{
+    return lk_reply_type_of(field) == LK_REPLY_NIL || store_to_number(field, out);
+}
+
 static bool read_sale(const char *id, const lk_reply *answers, struct sale *out)
 {
     const lk_reply *fields = lk_reply_at(answers, ABOUT_FIELDS);
@@ -299,10 +305,10 @@ static bool read_sale(const char *id, const lk_reply *answers, struct sale *out)
         store_to_text(lk_reply_at(fields, 4), out->stored_state, sizeof out->stored_state) &&
         store_to_text(lk_reply_at(fields, 5), out->guard, sizeof out->guard) &&
         store_to_number(lk_reply_at(fields, 6), &out->epoch) &&
-        (lk_reply_type_of(lk_reply_at(fields, 7)) == LK_REPLY_NIL ||
-         store_to_number(lk_reply_at(fields, 7), &out->restocked)) &&
+        read_number_if_any(lk_reply_at(fields, 7), &out->restocked) &&
         read_payment(fields, &out->payment) && read_waiting(fields, &out->waiting) &&
         store_read_move(lk_reply_at(fields, 17), &out->moving) &&
+        read_number_if_any(lk_reply_at(fields, 18), &out->ended_ms) &&
         store_to_number(lk_reply_at(answers, ABOUT_STOCK), &stock) &&
         store_to_time_ms(lk_reply_at(answers, ABOUT_TIME), &out->now_ms);
     out->orders = lk_reply_integer(lk_reply_at(answers, ABOUT_ORDERS), 0) - out->payment.cancelled -

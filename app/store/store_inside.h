@@ -81,7 +81,7 @@ bool store_to_text(const lk_reply *reply, char *out, size_t size);
 bool store_to_time_ms(const lk_reply *reply, int64_t *out_ms);
 
 /* The questions about one sale, to be asked in one moment; their words point into the keys. */
-enum { STORE_SALE_FIELDS = 18 };
+enum { STORE_SALE_FIELDS = 19 };
 enum { ABOUT_FIELDS, ABOUT_STOCK, ABOUT_TIME, ABOUT_ORDERS, ABOUT_COUNT };
 struct sale_question {
     struct sale_keys keys;

@@ -97,7 +97,7 @@ export function createWatch(operator) {
     if (status === 200) self.version = body;
   }
 
-  /* /metrics tells the stock of the first 50 sales; that of the sale looked at, the list does. */
+  /* /metrics tells the stock of some sales, that are not over; that of the sale looked at, the list does. */
   function addListed(snapshot) {
     const sale = self.isListed && snapshot.isStoreUp ? self.sales.get(self.saleId) : null;
     if (!sale || snapshot.stock.has(sale.id)) return;

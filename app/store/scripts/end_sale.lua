@@ -9,6 +9,8 @@ if sale[1] ~= 'ended' then
   local left = redis.call('GET', KEYS[2])
   if not left then return redis.error_reply('BADSALE the sale has no stock') end
   redis.call('XADD', KEYS[3], '*', 'event', 'ended', 'by', ARGV[1], 'epoch', sale[2], 'left', left)
+  local time = redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'ended_ms', string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
   redis.call('HSET', KEYS[1], 'state', 'ended') -- last: nothing stops it any more
 end
 return {1, epoch}

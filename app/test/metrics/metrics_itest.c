@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "lockkit/lockkit.h"
 #include "test/support/app_fixture.h"
 #include "test/support/app_promtext.h"
 
-enum { SHOWN_MAX = 50, FLOOD = 200, SOON_MS = 5000 /* a report is kept for a second */ };
+enum { SHOWN_MAX = 200, FLOOD = 200, SOON_MS = 5000 /* a report is kept for a second */ };
 
 static const char promtool[] = "build/tools/promtool";
 
@@ -194,15 +195,40 @@ TEST(only_so_many_sales_are_shown, struct app_fixture *self)
     size_t shown = 0;
 
     for (int i = 0; i < SHOWN_MAX + 5; i++) {
-        (void)snprintf(body, sizeof body, "{\"id\":\"s-%02d\",\"stock\":1}", i);
+        (void)snprintf(body, sizeof body, "{\"id\":\"s-%03d\",\"stock\":1}", i);
         assert_true(app_create_sale(&self->service, self->dir, body));
     }
     assert_good_format(self);
     for (const char *at = self->reply.body; (at = strstr(at, "seckill_oversold_units{")); at++)
         shown++;
     assert_int_equal(shown, SHOWN_MAX);
-    assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-00\"}") == 0);
-    assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-54\"}") == -1);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-000\"}") == 0);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-204\"}") == -1);
+    assert_true(app_metric(self, "seckill_sales_left_out") == 5);
+    lk_reply_free(app_tell_redis(self->redis.redis, "SET seckill:{s-204}:stock 3"));
+    assert_soon(self, "seckill_stock_drift_units{sale=\"s-204\"}", -2); /* what is wrong is seen */
+    assert_true(app_metric(self, "seckill_sales_left_out") == 5);
+}
+
+/* However many were before it. */
+TEST(who_sells_is_seen_and_who_was_over_an_hour_ago_is_not, struct app_fixture *self)
+{
+    char words[96];
+
+    for (int i = 0; i < SHOWN_MAX + 5; i++) {
+        (void)snprintf(words, sizeof words, "{\"id\":\"s-%03d\",\"stock\":1}", i);
+        assert_true(app_create_sale(&self->service, self->dir, words));
+        (void)snprintf(words, sizeof words, "HSET seckill:{s-%03d}:sale %s", i,
+                       i % 2 ? "state ended ended_ms 1000" : "ends_ms 1000");
+        lk_reply_free(app_tell_redis(self->redis.redis, words));
+    }
+    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"z\",\"stock\":1}"));
+    assert_soon(self, "seckill_stock_remaining_units{sale=\"z\"}", 1);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-000\"}") == -1);
+    assert_true(app_metric(self, "seckill_sales_left_out") == 0);
+    assert_int_equal(app_operate(self, "POST", "/api/v1/admin/sales/z/end", ""), 200);
+    lk_reply_free(app_tell_redis(self->redis.redis, "SET seckill:{z}:stock 3"));
+    assert_soon(self, "seckill_stock_drift_units{sale=\"z\"}", -2); /* it was just now */
 }
 
 static void assert_does_not_wait(struct app_fixture *self)

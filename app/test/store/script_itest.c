@@ -295,6 +295,13 @@ static const char *field(const lk_reply *reply, size_t index)
     return text ? text : "nil";
 }
 
+/* When it was ended, if it was; somebody may have opened it again by hand. */
+static int64_t ended_fields(const struct play *play)
+{
+    return sale_ask_number(play->world->client, "HEXISTS %s ended_ms",
+                           play->world->keys.text[KEY_SALE]);
+}
+
 static const char *window_of(const struct play *play, int64_t starts_ms, int64_t ends_ms)
 {
     bool is_exact = starts_ms == play->starts_ms;
@@ -337,7 +344,7 @@ static void print_restocked(const struct play *play, FILE *out)
     sale_set_stock(&sale, 0);
     (void)fprintf(out, "restocked: %s, %" PRId64 " cooling\n", field(read, 0), sale.cooling);
     lk_reply_free(read);
-    if (print_hash(play, "under", key, "restock:", model_key, MODEL_KEYS, out) != 10)
+    if (print_hash(play, "under", key, "restock:", model_key, MODEL_KEYS, out) - ended_fields(play) != 10)
         (void)fputs("and more fields\n", out);
 }
 
@@ -353,7 +360,7 @@ static void print_sale(const struct play *play, FILE *out)
                   field(sale, 0), field(sale, 1), field(sale, 2), field(sale, 3), field(sale, 4),
                   window_of(play, sale_ask_number(client, "HGET %s starts_ms", key),
                             sale_ask_number(client, "HGET %s ends_ms", key)),
-                  fields == 8 || play->model->restocked > 0 ? "" : ", and more fields");
+                  fields - ended_fields(play) == 8 || play->model->restocked > 0 ? "" : ", and more fields");
     lk_reply_free(sale);
     if (play->model->restocked > 0) print_restocked(play, out);
 }

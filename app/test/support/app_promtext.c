@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-enum { NAME_SIZE = 128, LINE_SIZE = 512, SAMPLES_MAX = 4096, NAMES_MAX = 256 };
+enum { NAME_SIZE = 128, LINE_SIZE = 512, SAMPLES_MAX = 8192, NAMES_MAX = 256 };
 
 struct reader {
     char name[NAME_SIZE]; /* of the metric whose lines these are */
