@@ -6,6 +6,7 @@
 #define SECKILL_CTL_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "lab/lab.h"
 #include "start/config.h"
@@ -41,7 +42,9 @@ struct ctl_call {
     const char *path;   /* behind /api/v1/admin/sales */
     const char *body;   /* JSON; NULL: none */
     const char *key;    /* Idempotency-Key; NULL: none */
-    bool is_list;       /* lines without end: printed as they come */
+    bool is_list;       /* lines without end: printed as they come... */
+    FILE *to;           /* ...or written there, word by word; NULL: printed */
+    long *out_status;   /* what was answered, 0 without an answer to its end; NULL: nobody asks */
 };
 
 /* Ask, and print what it says. */
@@ -54,6 +57,7 @@ int ctl_sale_list(const struct ctl_request *request);
 int ctl_sale_restock(const struct ctl_request *request);
 int ctl_sale_refund(const struct ctl_request *request);
 int ctl_sale_edit(const struct ctl_request *request);
+int ctl_sale_archive(const struct ctl_request *request);
 
 int ctl_book_rebuild(const struct ctl_request *request);
 int ctl_book_audit(const struct ctl_request *request);

@@ -17,6 +17,7 @@ enum { TOKEN_SIZE = 512, TIMEOUT_S = 15, SLOWEST_BYTES_S = 1, KEY_MAX_LEN = 64 }
 struct response {
     CURL *curl; /* borrowed; of the call under way */
     bool is_list;
+    FILE *to; /* borrowed; NULL: stdout */
     long status;
     char *body; /* owned; NUL-terminated; of a list: only what was not printed yet */
     size_t len;
@@ -52,6 +53,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
     char *grown = NULL;
 
     (void)curl_easy_getinfo(response->curl, CURLINFO_RESPONSE_CODE, &response->status);
+    if (response->to && response->status == 200) return fwrite(bytes, 1, len, response->to);
     grown = realloc(response->body, response->len + len + 1);
     if (!grown) return 0;
     memcpy(grown + response->len, bytes, len);
@@ -97,6 +99,7 @@ static bool perform(CURL *curl, const char *url, struct curl_slist *headers,
 
     out->curl = curl;
     out->is_list = call->is_list;
+    out->to = call->to;
     (void)curl_easy_setopt(curl, CURLOPT_URL, url);
     (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
@@ -313,6 +316,7 @@ int ctl_call_and_print(const struct ctl_request *request, const struct ctl_call 
     int exit_status = ask(request, call, &response);
     bool is_printed = call->is_list && response.status == 200;
 
+    if (call->out_status) *call->out_status = exit_status == CTL_OK ? response.status : 0;
     if (is_printed && response.body)
         print_json(response.body); /* the last line, if it has no end */
     if (exit_status == CTL_OK && !is_printed) exit_status = add_pages(request, &response);

@@ -109,6 +109,9 @@ static const struct command {
          "book\n"
          "  has all of it. There it is kept as ID@NUMBER.\n",
      .action = "", .call = {.method = "DELETE"}},
+    {"sale", "archive", true, ctl_sale_archive,
+     .help = "sale archive ID --out FILE\n"
+             "  The same, once all of it is in FILE, one JSON object per line, and on the disk.\n"},
     {"sale", "audit", true, NULL,
      .help = "sale audit ID\n"
              "  What the service itself says of its books (the program audit asks Redis, not the "

@@ -310,7 +310,8 @@ static const struct metric metrics[] = {
      "Whether Redis told the stock, a second ago at most; 0: it is left out below.",
      .print = print_store_up},
     {"seckill_sales_left_out", "gauge",
-     "Sales that should be told of below, and for which there is no room; nothing is wrong with them.",
+     "Sales that should be told of below, and for which there is no room; nothing is wrong with "
+     "them.",
      .print = print_gauge, OF_NOW(left_out)},
     {"seckill_stock_remaining_units", "gauge", "Units left, of sales not over for an hour.",
      .print = print_stock, .of_sale = left_of},

@@ -99,13 +99,13 @@ struct sale {
     struct sale_payment payment;
     struct sale_waiting waiting;
     struct sale_segments segments;
-    struct sale_move moving;             /* of a segment, from it */
-    int64_t sellable_ms;                 /* from when the last of them are for sale; 0: none cool */
-    int64_t starts_ms;                   /* Unix epoch, by Redis' clock */
-    int64_t ends_ms;                     /* 0: open end */
-    int64_t ended_ms;                    /* when an operator ended it; 0: none did, or it is not known */
-    int64_t epoch;                       /* grows with every restock */
-    int64_t now_ms;                      /* Redis' clock when this was read */
+    struct sale_move moving; /* of a segment, from it */
+    int64_t sellable_ms;     /* from when the last of them are for sale; 0: none cool */
+    int64_t starts_ms;       /* Unix epoch, by Redis' clock */
+    int64_t ends_ms;         /* 0: open end */
+    int64_t ended_ms;        /* when an operator ended it; 0: none did, or it is not known */
+    int64_t epoch;           /* grows with every restock */
+    int64_t now_ms;          /* Redis' clock when this was read */
     struct sale_lot lots[SALE_LOTS_MAX]; /* also those that have cooled */
     const char *guard_here; /* by which this instance sells it instead; NULL: by its own */
 };

@@ -52,7 +52,8 @@ struct sold_out {
     const struct deployment *deployment; /* borrowed; may be NULL */
     struct worker worker;                /* its mutex guards what follows */
     struct sold_out_sale *sales;         /* grows at its head only */
-    struct sold_out_sale *asked[LOOK_MAX]; /* those in one round trip; the thread's own, as is what follows */
+    struct sold_out_sale
+        *asked[LOOK_MAX]; /* those in one round trip; the thread's own, as is what follows */
     struct sale_id ids[LOOK_MAX];
     struct sale_moment moments[LOOK_MAX];
 };

@@ -89,6 +89,7 @@ void operator_steps_resume(struct service *service, struct http_request *request
 void operator_steps_patch(struct service *service, struct http_request *request, const char *id);
 void operator_steps_restock(struct service *service, struct http_request *request, const char *id);
 void operator_steps_remove(struct service *service, struct http_request *request, const char *id);
+void operator_steps_archive(struct service *service, struct http_request *request, const char *id);
 void operator_steps_audit(struct service *service, struct http_request *request, const char *id);
 
 /* The operators' log, around each step: what is not written down is not done (503, already sent), and

@@ -15,8 +15,8 @@ enum {
     TEXT_AGE_MS = 100,
     TEXT_SPARE = 10,
     STOCK_AGE_MS = 1000,
-    STOCK_MAX = 200,     /* sales that are not over for long, the first by id; what is wrong always */
-    AT_ONCE = 100,       /* sales that Redis is asked for */
+    STOCK_MAX = 200, /* sales that are not over for long, the first by id; what is wrong always */
+    AT_ONCE = 100,   /* sales that Redis is asked for */
     OVER_MS = 3600000,
     STOCK_WAIT_MS = 250, /* each round trip */
     READINESS_SHOWN_MS = 15000,

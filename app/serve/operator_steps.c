@@ -238,6 +238,36 @@ void operator_steps_remove(struct service *service, struct http_request *request
     }
 }
 
+static bool send_line(const char *line, size_t len, void *arg)
+{
+    struct handlers_listing *listing = arg;
+
+    return handlers_listing_line(listing) && http_stream_add(&listing->stream, line, len);
+}
+
+/* From then on nothing happens to it any more: what is told is all, however often it is asked for. */
+void operator_steps_archive(struct service *service, struct http_request *request, const char *id)
+{
+    struct step_end end = {.asked = {.sale = id, .what = "archive"}};
+    struct handlers_listing listing;
+    struct sale whole;
+
+    if (!handlers_read_body(request, json_read_nothing, NULL) ||
+        !operator_steps_begin(service, request, &end.asked))
+        return;
+    end.status = store_load_sale(service->store, id, &whole, &end.err);
+    if (end.status == STORE_OK)
+        end.status = store_begin_removal(service->store, id, &end.taken, &end.err);
+    if (end.status != STORE_OK || end.taken.step != SALE_STEP_DONE) {
+        end_step(service, request, &end);
+        return;
+    }
+    note_step(service, &end);
+    handlers_listing_open(&listing, request);
+    end.status = store_archive_sale(service->store, id, send_line, &listing, &end.err);
+    handlers_listing_close(&listing, id, end.status, &end.err);
+}
+
 void operator_steps_audit(struct service *service, struct http_request *request, const char *id)
 {
     struct sale_audit audit;

@@ -15,7 +15,7 @@ struct route {
     enum route_port ports;
     enum {
         FOR_ANYBODY,
-        FOR_WHO_RUNS_IT,  /* anybody on the operators' port; on the buyers' with --public-metrics alone */
+        FOR_WHO_RUNS_IT, /* anybody on the operators' port; on the buyers' with --public-metrics alone */
         FOR_THE_OPERATOR, /* his token is wanted */
         FOR_THE_LAB,      /* with --lab alone */
         FOR_THE_CLASS,    /* with --class alone */
@@ -51,6 +51,7 @@ static const struct route routes[] = {
     {"POST", ADMIN_SALES "/{id}/resume", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_resume},
     {"POST", ADMIN_SALES "/{id}/restock", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_restock},
     {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_end},
+    {"POST", ADMIN_SALES "/{id}/archive", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_archive},
     {"GET", ADMIN_SALES "/{id}/audit", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_audit},
     {"GET", ADMIN_SALES "/{id}/orders", PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_orders},
     {"GET", ADMIN_SALES "/{id}/refunds", PORT_OPERATORS, FOR_THE_OPERATOR, payments_list_refunds},

@@ -80,6 +80,18 @@ store_status store_begin_removal(struct store *store, const char *id, struct sal
 store_status store_end_removal(struct store *store, const char *id, struct sale_step_end *out_end,
                                struct lk_error *err);
 
+/*
+ * Tell a sale whose removal has begun, as lines of JSON: of each of its keys sale, stock, orders, refunds and ledger (of
+ * each segment) {"key", "value"} of a string, {"key", "field", "value"} of a hash, where one may come twice,
+ * {"key", "entry", "words": [...]} of a stream; and at the end {"archive": id, "last": the last entry}, which no other
+ * sale of that id has.
+ *
+ * Returns  FAILED also when `each` has returned false.
+ */
+typedef bool store_each_line(const char *line, size_t len, void *arg);
+store_status store_archive_sale(struct store *store, const char *id, store_each_line *each,
+                                void *arg, struct lk_error *err);
+
 /* What is left of a sale in segments whose removal was broken off: it cannot be loaded any more. NOT_FOUND: nothing is. */
 store_status store_clear_segments(struct store *store, const char *id,
                                   struct sale_step_end *out_end, struct lk_error *err);

@@ -11,10 +11,9 @@
 
 /* The fields of a sale, in the order in which they are read. */
 static const char *const sale_fields[STORE_SALE_FIELDS] = {
-    "title",     "initial",   "starts_ms", "ends_ms",   "state",  "guard",
-    "epoch",     "restocked", "cool",      "window_ms", "amount", "paid",
-    "cancelled", "expired",   "currency",  "admit",     "draw",   "moving",
-    "ended_ms"};
+    "title",     "initial", "starts_ms", "ends_ms", "state",   "guard",     "epoch",
+    "restocked", "cool",    "window_ms", "amount",  "paid",    "cancelled", "expired",
+    "currency",  "admit",   "draw",      "moving",  "ended_ms"};
 
 /* ---- small steps ----------------------------------------------------------------------------- */
 

@@ -251,8 +251,8 @@ static bool launch(struct service *service, struct instance *instance, const str
     const char *redis = options->redis ? options->redis : service->redis_url;
     const char *listen = is_back ? instance->url + strlen("http://") : "127.0.0.1:0";
     const char *argv[WORDS_MAX] = {
-        program,   "--listen",      listen,       "--admin-listen", "127.0.0.1:0",
-        "--redis", redis,           "--instance", instance->name,   "--data",
+        program,   "--listen",      listen,       "--admin-listen",   "127.0.0.1:0",
+        "--redis", redis,           "--instance", instance->name,     "--data",
         data,      "--admin-token", token_path,   "--public-metrics",
     };
     add_words(argv, service->tokens ? "--token-key" : "--lab",

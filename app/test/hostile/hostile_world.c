@@ -41,11 +41,10 @@ static bool prepare(struct hostile_world *self)
 
 static bool start_service(struct hostile_world *self, int i, const char *log_level)
 {
-    const char *args[] = {"no-lab",      "--redis",      self->redis.redis,
-                          "--token-key", self->keys[0],  "--token-key-2",
-                          self->keys[1], "--log-format", "json",
-                          "--log-level", log_level,      "--public-metrics", "--listen",
-                          "0.0.0.0:0",   "--instance",   i ? "tokens" : "lab",
+    const char *args[] = {"no-lab",      "--redis",       self->redis.redis, "--token-key",
+                          self->keys[0], "--token-key-2", self->keys[1],     "--log-format",
+                          "json",        "--log-level",   log_level,         "--public-metrics",
+                          "--listen",    "0.0.0.0:0",     "--instance",      i ? "tokens" : "lab",
                           NULL};
 
     return app_start(&self->services[i], self->dirs[i], i == 0 ? args + 1 : args);

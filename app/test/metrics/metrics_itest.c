@@ -6,8 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "lockkit/lockkit.h"
+
+#include "base/clock.h"
 #include "test/support/app_fixture.h"
 #include "test/support/app_promtext.h"
 

@@ -162,14 +162,14 @@ static void take_long(void)
 TEST(what_is_asked_for_before_is_off_the_deadline)
 {
     static const struct {
-        unsigned batch;
         int64_t ask_ms, limit_ms;
+        unsigned batch;
         outcome expected;
-    } rows[] = {{4, 0, DEADLINE_MS, OUTCOME_CREATED},
-                {4, 10000, DEADLINE_MS - 10000, OUTCOME_CREATED},
-                {1, 10000, DEADLINE_MS - 10000, OUTCOME_CREATED},
-                {4, DEADLINE_MS, 0, OUTCOME_LOCK_TIMEOUT},
-                {1, DEADLINE_MS, 0, OUTCOME_LOCK_TIMEOUT}};
+    } rows[] = {{0, DEADLINE_MS, 4, OUTCOME_CREATED},
+                {10000, DEADLINE_MS - 10000, 4, OUTCOME_CREATED},
+                {10000, DEADLINE_MS - 10000, 1, OUTCOME_CREATED},
+                {DEADLINE_MS, 0, 4, OUTCOME_LOCK_TIMEOUT},
+                {DEADLINE_MS, 0, 1, OUTCOME_LOCK_TIMEOUT}};
 
     for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
         struct group_commit *group =

@@ -121,7 +121,9 @@ FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
     return reply ? lk_bytes_of(world.score) : (struct lk_bytes){0};
 }
 
-FAKE(void, lk_reply_free, lk_reply *reply) {}
+FAKE(void, lk_reply_free, lk_reply *reply)
+{
+}
 
 /* ZSCORE seckill:nodes N; ZADD seckill:nodes GT MS N; or what waits for a replica. */
 FAKE(lk_status, lk_client_call, lk_client *client, const struct lk_command *commands, size_t count,
@@ -316,7 +318,8 @@ TEST(a_clock_that_is_set_back_between_two_processes_repeats_no_id)
     assert_int_equal(order_id_ms("0") + (int64_t)(third >> 22), world.now_ms - 100);
     (void)make_ids(8, today_ms, 1, 0);
     assert_true(world.marks[7] > today_ms + 3600000);
-    assert_true(world.marks[7] < today_ms + 3600000 + 60000); /* a clock that is right is not far ahead */
+    assert_true(world.marks[7] <
+                today_ms + 3600000 + 60000); /* a clock that is right is not far ahead */
 }
 
 /* Set back while it runs, far ahead: what was used counts, not what the clock says. */

@@ -27,7 +27,8 @@ struct fixture {
 /* Start the service on our Redis, with a rate. */
 static bool start(struct fixture *self, const char *rate)
 {
-    const char *const args[] = {"--redis", self->redis.redis, "--public-metrics", "--rate", rate, NULL};
+    const char *const args[] = {"--redis", self->redis.redis, "--public-metrics", "--rate", rate,
+                                NULL};
 
     if (!app_start(&self->service, self->dir, args)) return false;
     app_http(&(struct app_call){.base = self->service.admin, .path = "/openapi.json"},
@@ -170,6 +171,8 @@ static const struct step operators_steps[] = {
     {"PATCH", ADMIN "/cup", NULL, "{\"startsAt\":\"2199-01-01T00:00:00Z\"}", 409, "conflict", NULL},
     {"POST", ADMIN "/over/end", NULL, "", 200, NULL, NULL},
     {"POST", ADMIN "/none/end", NULL, "", 404, "not-found", NULL},
+    {"POST", ADMIN "/none/archive", NULL, "", 404, "not-found", NULL},
+    {"POST", ADMIN "/cup/archive", NULL, "", 409, "conflict", NULL},
     {"POST", ADMIN "/over/pause", NULL, "", 409, "conflict", NULL},
     {"POST", ADMIN "/cup/resume", NULL, "", 409, "conflict", NULL},
     {"POST", ADMIN "/cup/restock", NULL, "{\"units\":0}", 400, "invalid-request", NULL},

@@ -20,8 +20,10 @@ SET_UP(struct app_fixture, self)
     (void)snprintf(key, sizeof key, "%s/key", self->dir);
     FILE *file = fopen(key, "we");
     assert_false(!file || fputs(KEY, file) < 0 || fclose(file) != 0);
-    app_fixture_start(self, (const char *const[]){"--token-key", key, "--connections", "8", "--public-metrics", NULL},
-                      "cup");
+    app_fixture_start(
+        self,
+        (const char *const[]){"--token-key", key, "--connections", "8", "--public-metrics", NULL},
+        "cup");
 }
 
 TEAR_DOWN(struct app_fixture, self)

@@ -344,7 +344,9 @@ static void print_restocked(const struct play *play, FILE *out)
     sale_set_stock(&sale, 0);
     (void)fprintf(out, "restocked: %s, %" PRId64 " cooling\n", field(read, 0), sale.cooling);
     lk_reply_free(read);
-    if (print_hash(play, "under", key, "restock:", model_key, MODEL_KEYS, out) - ended_fields(play) != 10)
+    if (print_hash(play, "under", key, "restock:", model_key, MODEL_KEYS, out) -
+            ended_fields(play) !=
+        10)
         (void)fputs("and more fields\n", out);
 }
 
@@ -356,11 +358,12 @@ static void print_sale(const struct play *play, FILE *out)
 
     if (fields == 0) return;
     lk_reply *sale = sale_ask(client, "HMGET %s title initial state guard epoch", key);
-    (void)fprintf(out, "sale: %s, initial %s, %s, guard %s, epoch %s, window %s%s\n",
-                  field(sale, 0), field(sale, 1), field(sale, 2), field(sale, 3), field(sale, 4),
-                  window_of(play, sale_ask_number(client, "HGET %s starts_ms", key),
-                            sale_ask_number(client, "HGET %s ends_ms", key)),
-                  fields - ended_fields(play) == 8 || play->model->restocked > 0 ? "" : ", and more fields");
+    (void)fprintf(
+        out, "sale: %s, initial %s, %s, guard %s, epoch %s, window %s%s\n", field(sale, 0),
+        field(sale, 1), field(sale, 2), field(sale, 3), field(sale, 4),
+        window_of(play, sale_ask_number(client, "HGET %s starts_ms", key),
+                  sale_ask_number(client, "HGET %s ends_ms", key)),
+        fields - ended_fields(play) == 8 || play->model->restocked > 0 ? "" : ", and more fields");
     lk_reply_free(sale);
     if (play->model->restocked > 0) print_restocked(play, out);
 }

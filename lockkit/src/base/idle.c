@@ -68,7 +68,8 @@ int lki_idle_quota(const char *proc, const char *root)
     int least = INT_MAX;
 
     read_text(proc, lines, sizeof lines);
-    for (char *line = NULL; (line = strsep(&next, "\n"));) { /* "4:cpu,cpuacct:/a/b", or "0::/a/b" */
+    for (char *line = NULL;
+         (line = strsep(&next, "\n"));) { /* "4:cpu,cpuacct:/a/b", or "0::/a/b" */
         const char *number = strsep(&line, ":");
         const char *tree = strsep(&line, ":");
 

@@ -96,7 +96,9 @@ TEST(the_smallest_quota_up_the_tree_counts)
         {"0::/a/b\n", {"a/b/cpu.max max 100000\n", "a/cpu.max 200000 100000\n"}, 2},
         {"0::/a/b\n", {"a/b/cpu.max 300000 100000\n", "a/cpu.max 800000 100000\n"}, 3},
         {"0::/a/b\n", {"a/cpu.max 800000 100000\n", "cpu.max 99999 100000\n"}, 0},
-        {"0::/../c\n", {"cpu.max 100000 100000\n"}, 1}, /* of a cgroup beside ours: the root's, that we see */
+        {"0::/../c\n",
+         {"cpu.max 100000 100000\n"},
+         1}, /* of a cgroup beside ours: the root's, that we see */
         {"0::/gone/b\n", {"cpu.max 300000 100000\n"}, 3},
         {"0::/a\n", {"b/cpu.max 100000 100000\n"}, INT_MAX},
         {"0::/a\n", {"a/cpu.max 1\n"}, INT_MAX},
@@ -123,6 +125,7 @@ TEST(the_smallest_quota_up_the_tree_counts)
         put(root, line);
         (void)snprintf(proc, sizeof proc, "%s/self", root);
         int processors = lki_idle_quota(proc, root);
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread */
         assert_int_equal(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
         if (processors != rows[i].processors) fail_msg("row %zu: %d", i, processors);
     }
