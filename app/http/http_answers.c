@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/rfc3339.h"
 #include "http.h"
 #include "sale/order_id.h"
@@ -129,6 +130,19 @@ bool http_refuse(struct http_request *request, http_problem problem, const char 
 {
     http_send_problem(request, problem, &(struct http_detail){.detail = detail, .field = field});
     return false;
+}
+
+void http_send_json(struct http_request *request, int status, const struct text *body)
+{
+    if (body->is_cut) { /* by what is in Redis: no value that a script of ours writes is too long */
+        log_line(LOG_ERROR, "%s: the answer does not fit: a value in Redis is too long",
+                 request->path);
+        http_send_problem(request, PROBLEM_INTERNAL, NULL);
+        return;
+    }
+    http_send(request,
+              &(struct http_answer){
+                  .status = status, .type = HTTP_JSON, .body = body->data, .body_len = body->len});
 }
 
 void http_send_library_error(struct mg_connection *conn, int status)

@@ -10,7 +10,6 @@
 #include <civetweb.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/rfc3339.h"
 #include "connection.h"
 #include "door/inside.h"
@@ -180,19 +179,6 @@ void http_send(struct http_request *request, const struct http_answer *answer)
         (void)write_out(request, out.data, out.len); /* a client that has gone gets no answer */
     }
     free(big);
-}
-
-void http_send_json(struct http_request *request, int status, const struct text *body)
-{
-    if (body->is_cut) { /* by what is in Redis: no value that a script of ours writes is too long */
-        log_line(LOG_ERROR, "%s: the answer does not fit: a value in Redis is too long",
-                 request->path);
-        http_send_problem(request, PROBLEM_INTERNAL, NULL);
-        return;
-    }
-    http_send(request,
-              &(struct http_answer){
-                  .status = status, .type = HTTP_JSON, .body = body->data, .body_len = body->len});
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
