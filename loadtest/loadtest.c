@@ -22,8 +22,9 @@
 enum {
     EXIT_PASS = 0,
     EXIT_FAIL = 1,
-    EXIT_USAGE_OR_VOID = 2,
+    EXIT_USAGE = 2,
     EXIT_COULD_NOT_RUN = 3,
+    EXIT_VOID = 4,
     EXIT_INTERRUPTED = 130,
     SPARE_FILES = 200,
 };
@@ -99,7 +100,7 @@ static int verify_all(const struct options *options, const struct folders *folde
     free(runs);
     if (!is_good) return -1;
     if (verdict == AUDIT_VOID && has_trouble) return EXIT_COULD_NOT_RUN;
-    if (verdict == AUDIT_VOID) return EXIT_USAGE_OR_VOID;
+    if (verdict == AUDIT_VOID) return EXIT_VOID;
     return verdict == AUDIT_PASS ? EXIT_PASS : EXIT_FAIL;
 }
 
@@ -115,7 +116,7 @@ static int measure_all(const struct options *options, const struct folders *fold
     bool is_doubtful = run.doubt[0] != '\0';
     speed_free(&run);
     if (!is_good) return -1;
-    return is_doubtful ? EXIT_USAGE_OR_VOID : EXIT_PASS;
+    return is_doubtful ? EXIT_VOID : EXIT_PASS;
 }
 
 static int run_bench(const struct options *options, const struct folders *folders,
@@ -143,7 +144,7 @@ static int run_compare(const struct options *options, const struct folders *fold
 {
     static const int statuses[] = {[COMPARE_HELD] = EXIT_PASS,
                                    [COMPARE_SHOWED] = EXIT_PASS,
-                                   [COMPARE_VOID] = EXIT_USAGE_OR_VOID,
+                                   [COMPARE_VOID] = EXIT_VOID,
                                    [COMPARE_BROKE] = EXIT_FAIL};
     struct compare *compare = calloc(1, sizeof *compare);
 
@@ -213,7 +214,7 @@ int main(int argc, char **argv)
     streams_open();
     if (!options_parse(argc, argv, &options, &failure)) {
         (void)fprintf(stderr, "loadtest: %s\n", failure.text);
-        return EXIT_USAGE_OR_VOID;
+        return EXIT_USAGE;
     }
     if (options.is_help || options.is_version) {
         if (options.is_help)

@@ -67,8 +67,23 @@ static bool run_wrk(const struct bench_field *field, const struct bench_task *ta
     return drive_went_well(&drive, failure) && drive_read_speed(&drive, out_speed, failure);
 }
 
-static void take_speed(const struct speed_count *speed, long long as_expected,
+/* Less was sent than was asked for. */
+static void check_load(const struct speed_count *speed, const struct bench_task *task,
                        struct bench_count *count)
+{
+    const struct load_count *load = &speed->load;
+
+    if (!drive_is_established(load))
+        doubt(count, "%lld of %lld connections established", load->established, load->asked);
+    if (drive_load_errors(load))
+        doubt(count, "socket errors: connect %lld, read %lld, write %lld, time-out %lld",
+              load->connect_errors, load->read_errors, load->write_errors, load->timeouts);
+    if (speed->seconds < 0.99 * (double)task->duration_s)
+        doubt(count, "wrk ended after %.1f of %ld s", speed->seconds, task->duration_s);
+}
+
+static void take_speed(const struct speed_count *speed, const struct bench_task *task,
+                       long long as_expected, struct bench_count *count)
 {
     double share = speed->requests > 0 ? (double)as_expected / (double)speed->requests : 0;
 
@@ -76,7 +91,7 @@ static void take_speed(const struct speed_count *speed, long long as_expected,
     count->answered = as_expected;
     count->refused = speed->status_errors;
     count->per_s = speed->per_s * share;
-    if (speed->socket_errors) doubt(count, "%lld socket errors", speed->socket_errors);
+    check_load(speed, task, count);
     if (speed->requests == 0) doubt(count, "no answer at all");
 }
 
@@ -87,7 +102,7 @@ static bool measure_page(const struct bench_field *field, const struct bench_tas
     struct speed_count speed;
 
     if (!run_wrk(field, task, &round, &speed, failure)) return false;
-    take_speed(&speed, speed.requests - speed.status_errors, count);
+    take_speed(&speed, task, speed.requests - speed.status_errors, count);
     if (speed.status_errors)
         doubt(count, "%lld pages answered with 400 and above", speed.status_errors);
     return true;
@@ -319,7 +334,7 @@ static bool measure_purchases(const struct bench_field *field, const struct benc
     if (before.asked < 0) return false;
     if (!task->at_all && !add_tolls(field, task, &before, count, failure)) return false;
     count->accepted = left_before - left;
-    take_speed(&speed, speed.requests - speed.status_errors, count);
+    take_speed(&speed, task, speed.requests - speed.status_errors, count);
     check_sold(task, &speed, count);
     return task->at_all || bench_round_await_rewrite(field->ledger, failure);
 }
@@ -357,7 +372,7 @@ static bool measure_refusals(const struct bench_field *field, const struct bench
     if (!run_wrk(field, task, &round, &speed, failure)) return false;
     if (!read_instance(field, task, &after, failure)) return false;
     long long all = counters_add_calls(&before.outcomes, &after.outcomes, &count->outcomes);
-    take_speed(&speed, speed.status_errors, count);
+    take_speed(&speed, task, speed.status_errors, count);
     check_refused(&speed, all, count);
     return true;
 }

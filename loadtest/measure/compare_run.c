@@ -90,13 +90,14 @@ static void say(const struct options *options, const struct compare *compare,
 {
     const struct compare_row *row = &compare->rows[cell->guard];
     const struct verify_run *run = &cell->run;
+    const char *words = run->trouble[0] ? run->trouble : run->shortage;
 
     if (options->is_quiet) return;
     (void)printf("  %d/%ld  round %ld  %-18s %7.0f/s  sold %zu of %" PRId64 "  %s%s%s\n",
                  compare->cell_count, options->repeat * compare->guards.count, cell->round,
                  row->guard->name, run->summary.purchases_per_s, run->audit.sold,
                  run->summary.initial, compare_verdict_words(row->verdicts[row->count - 1]),
-                 run->trouble[0] ? ": " : "", run->trouble);
+                 words[0] ? ": " : "", words);
     (void)fflush(stdout);
 }
 

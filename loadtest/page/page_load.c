@@ -23,6 +23,7 @@ static const struct need {
     page_kind kind;
     json_type type;
 } needs[] = {
+    {"runs", "load", PAGE_VERIFY, JSON_OBJECT},
     {"runs", "series", PAGE_VERIFY, JSON_OBJECT},
     {"runs", "latency", PAGE_VERIFY, JSON_OBJECT},
     {"runs", "promises", PAGE_VERIFY, JSON_ARRAY},

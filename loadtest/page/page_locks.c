@@ -195,7 +195,9 @@ static void write_speed(struct page *page, const json_t *root)
     static const char *const heads[] = {"connections", "purchases/s", "page GETs/s", "ratio", NULL};
     static const char *const members[] = {"purchase", "page", "ratio"};
     const json_t *steps = json_object_get(root, "steps");
+    const char *doubt = json_string_value(json_object_get(root, "doubt"));
 
+    if (doubt) page_print(page->to, "The speed run is void: %s. ", doubt);
     page_table_begin(page, "a speed run: purchases against a page", heads);
     for (size_t i = 0; i < json_array_size(steps); i++) {
         const json_t *step = json_array_get(steps, i);

@@ -148,6 +148,31 @@ static void write_run_table(struct page *page, const json_t *runs)
     page_table_end(page);
 }
 
+/* Of each run that was asked for more than it got, and of the first. */
+static void write_load(struct page *page, const json_t *runs)
+{
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        const json_t *run = json_array_get(runs, i);
+        const json_t *load = json_object_get(run, "load");
+        const char *shortage = json_string_value(json_object_get(load, "void"));
+        if (i > 0 && !shortage) continue;
+        (void)fputs("<p>", page->to);
+        if (shortage) page_verdict(page, "void");
+        page_print(
+            page->to,
+            " Load of %s: %.0f of %.0f connections established, %.0f of %.0f buyers came; "
+            "socket errors: connect %.0f, read %.0f, write %.0f, time-out %.0f; %.0f of %.0f "
+            "requests got no answer.",
+            page_string(run, "sale"), page_real(load, "established"),
+            page_real(load, "connections"), page_real(load, "buyers"),
+            page_real(load, "buyers_asked"), page_real(load, "connect_errors"),
+            page_real(load, "read_errors"), page_real(load, "write_errors"),
+            page_real(load, "timeouts"), page_real(load, "failed"), page_real(load, "requests"));
+        if (shortage) page_print(page->to, " Less load than was asked for: %s.", shortage);
+        (void)fputs("</p>\n", page->to);
+    }
+}
+
 void page_section_verdicts(struct page *page, const json_t *root)
 {
     const json_t *runs = json_object_get(root, "runs");
@@ -155,6 +180,7 @@ void page_section_verdicts(struct page *page, const json_t *root)
 
     for (size_t i = 0; i < json_array_size(runs); i++)
         if (strcmp(page_string(json_array_get(runs, i), "verdict"), "pass") == 0) passed++;
+    write_load(page, runs);
     (void)fputs("<p>", page->to);
     page_print(page->to,
                "Guard %s: %zu of %zu sales passed. Every reply was recorded by the buyers, and "

@@ -151,7 +151,8 @@ let tag = 0;
 async function wrk(server, connections, duration, script, words) {
   const { stdout } = await promisify(execFile)('wrk', [
     ...['-t1', `-c${connections}`, `-d${duration}s`, '-s', path.join(here, '../wrk', script)],
-    ...[`http://127.0.0.1:${server.port}`, '--', `path=${server.where?.() ?? '/orders'}`, `tag=t${++tag}`, ...words],
+    ...[`http://127.0.0.1:${server.port}`, '--', `path=${server.where?.() ?? '/orders'}`, `tag=t${++tag}`],
+    ...[`connections=${connections}`, ...words],
   ]);
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }
@@ -159,7 +160,8 @@ async function wrk(server, connections, duration, script, words) {
 async function sell(server, connections, duration) {
   server.before();
   const told = await wrk(server, connections, duration, 'speed.lua', ['method=POST']);
-  if (told.status_errors + told.socket_errors > 0)
+  const failed = told.connect_errors + told.read_errors + told.write_errors + told.timeouts;
+  if (told.status_errors + failed > 0 || told.established < 0.99 * connections)
     throw new Error(`${server.name}, ${connections} connections: ${JSON.stringify(told)}`);
   return { perS: (server.count() * 1e6) / told.duration_us, p99Us: told.latency_us.p99 };
 }
@@ -211,15 +213,16 @@ const OPEN_CONNECTIONS = 1024;
 async function openLoad(ours, capacity) {
   const rows = [];
   for (const share of SHARES) {
-    const row = { share, rate: Math.round(share * capacity), refused: 0, p50: [], p99: [], 'p99.9': [] };
+    const row = { share, rate: Math.round(share * capacity), refused: 0, void: null, p50: [], p99: [], 'p99.9': [] };
     for (let round = 0; round < +repeat; round++) {
       ours.before();
-      const { refused, us } = await wrk(ours, OPEN_CONNECTIONS, seconds, 'open.lua', [`rate=${row.rate}`]);
-      row.refused += refused;
-      for (const name of ['p50', 'p99', 'p99.9']) row[name].push(us[name] / 1000);
+      const told = await wrk(ours, OPEN_CONNECTIONS, seconds, 'open.lua', [`rate=${row.rate}`]);
+      row.refused += told.refused;
+      row.void ??= told.void;
+      for (const name of ['p50', 'p99', 'p99.9']) row[name].push(told.us[name] / 1000);
     }
     const cells = ['p50', 'p99', 'p99.9'].map((name) => shown(row[name], 1)).join(' | ');
-    console.log(`| ${share * 100} % | ${row.rate} | ${cells} |`);
+    console.log(`| ${share * 100} % | ${row.rate} | ${cells} |${row.void ? ` **void**: ${row.void}` : ''}`);
     rows.push(row);
   }
   return rows;

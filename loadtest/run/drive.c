@@ -139,11 +139,12 @@ static bool start_round(struct drive *drive, const struct drive_target *target,
     char tag[64];
     char sales[32];
     char key[WORD_MAX];
+    char connections[32];
     struct wrk_words words = {
         .url = target->service->instances[me].url,
         .connections = share_of(round->connections, me, target->service->count),
         .duration_s = round->duration_s,
-        .more = {path, method, tag,
+        .more = {path, method, tag, connections,
                  round->sales ? sales
                  : round->key ? key
                               : NULL},
@@ -155,6 +156,7 @@ static bool start_round(struct drive *drive, const struct drive_target *target,
     (void)snprintf(method, sizeof method, "method=%s", round->method);
     (void)snprintf(key, sizeof key, "key=%s", round->key ? round->key : "");
     (void)snprintf(tag, sizeof tag, "tag=%s-%d", round->tag, me);
+    (void)snprintf(connections, sizeof connections, "connections=%ld", words.connections);
     return start_wrk(drive, &words, failure);
 }
 
@@ -201,7 +203,7 @@ bool drive_went_well(struct drive *drive, struct failure *failure)
     return true;
 }
 
-/* The line of JSON that speed.lua printed; NULL when it is not there. */
+/* The line of JSON that its script printed; NULL when it is not there. */
 static json_t *read_report(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -219,6 +221,38 @@ static long long count_in(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
+static void add_load(const json_t *report, struct load_count *load)
+{
+    load->asked += count_in(report, "connections");
+    load->established += count_in(report, "established");
+    load->connect_errors += count_in(report, "connect_errors");
+    load->read_errors += count_in(report, "read_errors");
+    load->write_errors += count_in(report, "write_errors");
+    load->timeouts += count_in(report, "timeouts");
+}
+
+bool drive_is_established(const struct load_count *load)
+{
+    return load->established * 100 >= load->asked * 99;
+}
+
+long long drive_load_errors(const struct load_count *load)
+{
+    return load->connect_errors + load->read_errors + load->write_errors + load->timeouts;
+}
+
+struct load_count drive_read_load(const struct drive *drive)
+{
+    struct load_count load = {.asked = 0};
+
+    for (int i = 0; i < drive->count; i++) {
+        json_t *report = read_report(drive->reports[i]);
+        if (report) add_load(report, &load);
+        json_decref(report);
+    }
+    return load;
+}
+
 static void add_report(const json_t *report, struct speed_count *count)
 {
     const json_t *latency = json_object_get(report, "latency_us");
@@ -229,7 +263,9 @@ static void add_report(const json_t *report, struct speed_count *count)
 
     count->requests += requests;
     count->status_errors += count_in(report, "status_errors");
-    count->socket_errors += count_in(report, "socket_errors");
+    add_load(report, &count->load);
+    if (count->seconds <= 0 || (double)duration_us / 1e6 < count->seconds)
+        count->seconds = (double)duration_us / 1e6;
     if (duration_us > 0) count->per_s += (double)requests * 1e6 / (double)duration_us;
     if (p50_us > count->p50_us) count->p50_us = p50_us;
     if (p99_us > count->p99_us) count->p99_us = p99_us;

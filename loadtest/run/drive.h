@@ -37,11 +37,19 @@ struct speed_round {
     const char *key;    /* of pairs.lua: the file; NULL: none */
 };
 
+/* What became of the connections that were asked for, over all instances: wrk/load.lua. */
+struct load_count {
+    long long asked, established;
+    long long connect_errors, read_errors, write_errors;
+    long long timeouts; /* answers that came when nobody waited any more */
+};
+
 /* What wrk counted in a speed round, over all instances. */
 struct speed_count {
-    double per_s;
-    long long requests, status_errors, socket_errors;
+    double per_s, seconds; /* seconds: of the wrk that ended first */
+    long long requests, status_errors;
     long p50_us, p99_us; /* of the slowest wrk */
+    struct load_count load;
 };
 
 /* Start the plan of purchase.lua on every instance. `tag` makes buyers and files unique.
@@ -56,6 +64,11 @@ bool drive_is_running(struct drive *drive);
 void drive_stop(struct drive *drive);
 /* false: a wrk ended with an error; `failure` has its last words. */
 bool drive_went_well(struct drive *drive, struct failure *failure);
+
+/* Add up what the ended wrks printed; one that had to be killed printed nothing, and established nothing. */
+struct load_count drive_read_load(const struct drive *drive);
+bool drive_is_established(const struct load_count *load);   /* 99 of 100 connections were */
+long long drive_load_errors(const struct load_count *load); /* of sockets, of all four kinds */
 
 /* Read and add up what the ended wrks of a speed round printed. */
 bool drive_read_speed(const struct drive *drive, struct speed_count *out_count,

@@ -114,6 +114,8 @@ static const struct flag flags[] = {
      "ZooKeeper of the guard that needs one (one of our own)"},
     {"allow-lost", FLAG_SWITCH, AT(allow_lost), 0, 0, NULL,
      "accepted orders that a failover lost are counted and named, no failure"},
+    {"allow-errors", FLAG_SWITCH, AT(allow_errors), 0, 0, NULL,
+     "... a load that comes short, where you break something, voids nothing (--kill: set)"},
     {"wrk-dir", FLAG_TEXT, AT(wrk_dir), 0, 0, "DIR", "where purchase.lua and speed.lua are"},
     {"help", FLAG_SWITCH, AT(is_help), 0, 0, NULL, "this text"},
     {"version", FLAG_SWITCH, AT(is_version), 0, 0, NULL, "the version"},
@@ -366,8 +368,8 @@ static bool check_redis(const struct options *options, struct failure *failure)
         return failure_set(failure, "--sync-replicas: our own Redis has no replicas: give --redis");
     if (options->sync_ms && !options->sync_replicas)
         return failure_set(failure, "--sync-ms: goes with --sync-replicas");
-    if (options->allow_lost && options->against)
-        return failure_set(failure, "--allow-lost: does not go with --against");
+    if ((options->allow_lost || options->allow_errors) && options->against)
+        return failure_set(failure, "--allow-lost, --allow-errors: do not go with --against");
     if (!options->url_count && strcmp(options->guard, "redlock") == 0 && !options->redlock)
         return failure_set(failure, "--guard redlock: give its servers, --redlock URL,URL,URL");
     return true;
@@ -405,12 +407,15 @@ static bool check_tokens(const struct options *options, struct failure *failure)
     return true;
 }
 
-/* Buyers ask once, some twice; and winners once more. */
+/* Each connection gets a purchase at least. Buyers ask once, some twice; and winners once more. */
 static bool check_pace(const struct options *options, struct failure *failure)
 {
     long winners = options->stock < options->buyers ? options->stock : options->buyers;
     double asks = (double)options->buyers * (1 + options->retry_share) + (double)winners;
 
+    if (!options->against && options->buyers < options->connections[0])
+        return failure_set(failure, "--buyers: %ld are too few for %ld connections",
+                           options->buyers, options->connections[0]);
     if (!options->pace) return true;
     if (options->against) return failure_set(failure, "--pace: does not go with --against");
     return asks <= (double)options->pace * LONGEST_RUN_S ||
@@ -500,6 +505,7 @@ bool options_parse(int argc, char **argv, struct options *out_options, struct fa
     for (int at = 1; at < argc; at++)
         if (!take_word(argc, argv, &at, &options, failure)) return false;
     fill_in(&options);
+    if (options.kill_ms) options.allow_errors = true;
     if (options.pay_share > 0 && !options.window_ms) options.window_ms = 2000;
     options.has_payer_faults = options.payer_faults && strcmp(options.payer_faults, "all") == 0;
     if (!check_together(&options, failure)) return false;
@@ -527,11 +533,17 @@ static const char help_head[] =
 
 static const char help_tail[] =
     "\nWrites DIR/result.json; ledgers and logs of a run go to a new DIR/run-TIME.\n"
-    "Exit status: 0 the audit ran and every line holds; 1 a line failed; 2 bad flag, or the run\n"
-    "proves nothing (void); 3 it could not run; 130 interrupted. With several guards: 0 the sound\n"
-    "ones kept every promise, and the flawed ones all but those their flaws explain; 1 one did\n"
-    "not. With --bench and --sweep: 0 everything was measured, however fast it was; 3 something\n"
-    "was not, or a figure is void.\n";
+    "Exit status: 0 the audit ran and every line holds; 1 a line failed; 2 bad flag; 3 it could\n"
+    "not run; 4 the run is void: it proves nothing; 130 interrupted. A run is void when less load\n"
+    "was sent than was asked for: more than 1 % of the connections were not established, more "
+    "than\n"
+    "1 % of the requests got no answer (connect, read and write errors, time-outs), more than 1 %\n"
+    "of the buyers never came, a round of --against was cut short; or when nothing was sold. A\n"
+    "connection is established once it has carried an answer and stays open. With several guards:\n"
+    "0 the sound ones kept every promise, and the flawed ones all but those their flaws explain; "
+    "1\n"
+    "one did not. With --bench and --sweep: 0 everything was measured, however fast it was; 3\n"
+    "something was not, or a figure is void.\n";
 
 void options_help(FILE *to)
 {

@@ -36,6 +36,7 @@ struct options {
     bool needs[OWN_KINDS]; /* our instances do: start it, unless `servers` names one; no flag */
     bool has_payer_faults; /* of those who pay later, all kinds */
     bool allow_lost;       /* accepted orders that a failover lost are counted */
+    bool allow_errors;     /* less load than was asked for is told, and makes nothing void */
     bool is_bench;         /* measure every figure */
     bool has_book, waits_for_book; /* then: in the PostgreSQL that our instances need */
 

@@ -259,6 +259,9 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
     bool has_before = lock_times_ask(service, guard, &before);
     round_trips_begin(&trips, service);
     if (!run_buyers(&run)) return false;
+    out_run->load = drive_read_load(&run.drive);
+    out_run->load.asked = target->options->connections[0]; /* also of a wrk that said nothing */
+    out_run->buyers = target->options->buyers;
     out_run->round_trips = round_trips_end(&trips, service);
     service_measure_memory(service);
     out_run->has_locks = has_before && lock_times_ask(service, guard, &out_run->locks);
@@ -267,12 +270,36 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
     facts_init(&run.facts);
     bool is_done = gather(&run) && judge(&run, out_run);
     facts_done(&run.facts);
+    if (!target->options->allow_errors) verify_load(out_run);
     (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);
     return is_done;
 }
 
+long long verify_failed(const struct verify_run *run)
+{
+    return (long long)run->summary.unanswered + run->load.connect_errors + run->load.timeouts;
+}
+
+void verify_load(struct verify_run *run)
+{
+    const struct summary *summary = &run->summary;
+    long long failed = verify_failed(run);
+    char *words = run->shortage;
+
+    if (!drive_is_established(&run->load))
+        (void)snprintf(words, sizeof run->shortage, "%lld of %lld connections were established",
+                       run->load.established, run->load.asked);
+    else if (failed * 100 > (long long)summary->requests)
+        (void)snprintf(words, sizeof run->shortage, "%lld of %zu requests got no answer", failed,
+                       summary->requests);
+    else if ((long)summary->buyers * 100 < run->buyers * 99)
+        (void)snprintf(words, sizeof run->shortage, "%zu of %ld buyers came", summary->buyers,
+                       run->buyers);
+}
+
 audit_verdict verify_verdict(const struct verify_run *run)
 {
-    if (run->audit.verdict == AUDIT_PASS && run->trouble[0]) return AUDIT_VOID;
+    if (run->audit.verdict == AUDIT_PASS && (run->trouble[0] || run->shortage[0]))
+        return AUDIT_VOID;
     return run->audit.verdict;
 }

@@ -22,6 +22,9 @@ struct verify_run {
     bool is_paid_for;             /* later: then audit.payments tells more */
     char lost[RUN_PATH_MAX];      /* file that names the lost orders; or "" */
     char trouble[400];            /* an instance ended by itself, wrk failed; or "" */
+    struct load_count load;
+    long buyers;        /* that were asked for */
+    char shortage[240]; /* why the load that was sent is less than was asked for; or "" */
 };
 
 /*
@@ -32,7 +35,14 @@ struct verify_run {
 bool verify_sale(const struct drive_target *target, int number, struct verify_run *out_run,
                  struct failure *failure);
 
-/* A run in which something died is no pass, whatever the audit says. */
+/* What of the load is missing, into `shortage`: more than 1 % of the connections, of the answers or of the
+ * buyers. Of a run that has its other numbers. */
+void verify_load(struct verify_run *run);
+
+/* Requests that ended without an answer, or after the client had given up. */
+long long verify_failed(const struct verify_run *run);
+
+/* A run in which something died, or that had less load than it should, is no pass, whatever the audit says. */
 audit_verdict verify_verdict(const struct verify_run *run);
 
 #endif

@@ -93,6 +93,20 @@ static void print_payments(FILE *to, const struct audit_payments *payments)
     (void)fprintf(to, "; refunds owed %zu\n", payments->owed);
 }
 
+static void print_load(FILE *to, const struct verify_run *run)
+{
+    const struct load_count *load = &run->load;
+
+    (void)fprintf(to, "\n  load: %lld of %lld connections established, %zu of %ld buyers came",
+                  load->established, load->asked, run->summary.buyers, run->buyers);
+    (void)fprintf(to, "\n  socket errors: connect %lld, read %lld, write %lld, time-out %lld; ",
+                  load->connect_errors, load->read_errors, load->write_errors, load->timeouts);
+    (void)fprintf(to, "%lld of %zu requests got no answer\n", verify_failed(run),
+                  run->summary.requests);
+    if (run->shortage[0])
+        (void)fprintf(to, "  VOID: less load than was asked for: %s\n", run->shortage);
+}
+
 void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run)
 {
     const struct options *options = target->options;
@@ -105,7 +119,8 @@ void report_screen(FILE *to, const struct drive_target *target, const struct ver
                   service->count, service->is_ours ? "instances" : "addresses",
                   options->connections[0]);
     if (options->segments) (void)fprintf(to, ", %ld segments", options->segments);
-    (void)fputs("\n\n", to);
+    print_load(to, run);
+    (void)fputc('\n', to);
     (void)fprintf(
         to, "  sold %zu of %" PRId64 ", %" PRId64 " left; %zu buyers, %zu requests in %.1f s\n",
         summary->sold, summary->initial, summary->left, summary->buyers, summary->requests,
@@ -126,6 +141,7 @@ void report_speed_screen(FILE *to, const struct drive_target *target, const stru
     const struct options *options = target->options;
     const struct service *service = target->service;
 
+    if (run->doubt[0]) (void)fprintf(to, "\nVOID: %s\n", run->doubt);
     (void)fprintf(to, "\nguard %s, %d instance%s, %ld s per round; median (least .. most)\n\n",
                   options->guard, service->count, service->count == 1 ? "" : "s",
                   options->duration_s);
@@ -144,5 +160,4 @@ void report_speed_screen(FILE *to, const struct drive_target *target, const stru
                       purchases, pages, step->ratio.median, step->ratio.least, step->ratio.most);
     }
     print_memory(to, service);
-    if (run->doubt[0]) (void)fprintf(to, "\nVOID: %s\n", run->doubt);
 }

@@ -103,10 +103,33 @@ static json_t *payments(const struct audit_payments *payments)
                      (json_int_t)payments->refunds, "refunds_owed", (json_int_t)payments->owed);
 }
 
+static json_t *load_json(const struct load_count *load)
+{
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "connections", (json_int_t)load->asked,
+                     "established", (json_int_t)load->established, "connect_errors",
+                     (json_int_t)load->connect_errors, "read_errors", (json_int_t)load->read_errors,
+                     "write_errors", (json_int_t)load->write_errors, "timeouts",
+                     (json_int_t)load->timeouts);
+}
+
+/* What was asked for and what was sent comes first: all else is worth as much. */
+static void put_load(json_t *object, const struct verify_run *run)
+{
+    json_t *load = load_json(&run->load);
+
+    json_file_put(load, "requests", count_of(run->summary.requests));
+    json_file_put(load, "failed", json_integer(verify_failed(run)));
+    json_file_put(load, "buyers_asked", json_integer(run->buyers));
+    json_file_put(load, "buyers", count_of(run->summary.buyers));
+    json_file_put(load, "void", run->shortage[0] ? text(run->shortage) : json_null());
+    json_file_put(object, "load", load);
+}
+
 void report_json_put_run(json_t *object, const struct verify_run *run)
 {
     const struct summary *summary = &run->summary;
 
+    put_load(object, run);
     json_file_put(object, "sale", text(run->sale));
     json_file_put(object, "initial", json_integer(summary->initial));
     json_file_put(object, "sold", count_of(summary->sold));
@@ -233,10 +256,10 @@ bool report_json_write(const char *path, const struct drive_target *target,
 
 static json_t *count_json(const struct speed_count *count)
 {
-    return json_pack("{s:f,s:I,s:I,s:I,s:I,s:I}", "per_s", count->per_s, "requests",
+    return json_pack("{s:f,s:I,s:I,s:o,s:I,s:I}", "per_s", count->per_s, "requests",
                      (json_int_t)count->requests, "status_errors", (json_int_t)count->status_errors,
-                     "socket_errors", (json_int_t)count->socket_errors, "p50_us",
-                     (json_int_t)count->p50_us, "p99_us", (json_int_t)count->p99_us);
+                     "load", load_json(&count->load), "p50_us", (json_int_t)count->p50_us, "p99_us",
+                     (json_int_t)count->p99_us);
 }
 
 static json_t *step_json(const struct speed_step *step)
@@ -264,10 +287,10 @@ bool report_json_write_speed(const char *path, const struct drive_target *target
     json_t *steps = json_array();
 
     json_file_put(object, "mode", text("speed"));
+    json_file_put(object, "doubt", run->doubt[0] ? text(run->doubt) : json_null());
     for (int i = 0; i < run->step_count; i++)
         (void)json_array_append_new(steps, step_json(&run->steps[i]));
     json_file_put(object, "steps", steps);
-    json_file_put(object, "doubt", run->doubt[0] ? text(run->doubt) : json_null());
     json_file_put(object, "settings", settings(target->options, target->service));
     json_file_put(object, "versions", environment(target->service));
     json_file_put(object, "peak_memory_kib", memory(target->service));

@@ -1,7 +1,7 @@
 -- Speed run of pairs: each connection buys, reads which order it got, and tells the shop that this was paid for,
 -- as a payment provider does. Without a key it buys alone: what the pairs are compared with reads its answers, too.
 --
---   wrk -t1 -cN -dT -s pairs.lua URL -- path=/api/v1/sales/ID/orders tag=s1 [key=FILE]
+--   wrk -t1 -cN -dT -s pairs.lua URL -- path=/api/v1/sales/ID/orders tag=s1 connections=N [key=FILE]
 --
 -- done() prints one line of JSON, as speed.lua: `requests` are the pairs, or the purchases, and answers that are
 -- neither, which `status_errors` counts.
@@ -14,6 +14,8 @@ int HMAC_Init_ex(void *context, const char *key, int size, const void *kind, voi
 int HMAC_Update(void *context, const char *text, size_t size);
 int HMAC_Final(void *context, unsigned char *digest, unsigned int *length);
 ]]
+
+dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "load.lua")
 
 local settings, key = {}, nil
 local number, first, last = 0, 1, 0
@@ -28,6 +30,7 @@ local threads = {}
 function setup(thread) threads[#threads + 1] = thread end
 
 function init(arguments)
+  load_begin(arguments)
   for _, word in ipairs(arguments) do
     local name, value = word:match("^(%w+)=(.*)$")
     if name then settings[name] = value end
@@ -76,11 +79,9 @@ function response(status, _, body)
 end
 
 function done(summary, latency, _)
-  local errors = summary.errors
   io.write(string.format(
-    '{"requests":%d,"duration_us":%d,"status_errors":%d,"socket_errors":%d,"timeouts":%d,' ..
+    '{%s,"requests":%d,"duration_us":%d,"status_errors":%d,' ..
     '"latency_us":{"p50":%d,"p90":%d,"p99":%d,"max":%d}}\n',
-    threads[1]:get("good") + threads[1]:get("bad"), summary.duration, threads[1]:get("bad"),
-    errors.connect + errors.read + errors.write, errors.timeout, latency:percentile(50),
-    latency:percentile(90), latency:percentile(99), latency.max))
+    load_told(threads[1], summary), threads[1]:get("good") + threads[1]:get("bad"), summary.duration,
+    threads[1]:get("bad"), latency:percentile(50), latency:percentile(90), latency:percentile(99), latency.max))
 end

@@ -36,6 +36,8 @@ int kill(int pid, int signal);
 int poll(void *nothing, unsigned long count, int milliseconds);
 ]]
 
+dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "load.lua")
+
 local REQUEST_TIMEOUT = 408   -- a proxy may say so though nothing was asked
 local SLACK_NS = 50000000     -- so far may the pace catch up
 local PROBE = "probe"
@@ -59,10 +61,12 @@ local sent, answered = 0, 0
 local strays = 0        -- answers without the id of a request
 local upcoming          -- the job whose turn was given out already
 local turns             -- with a pace: of each connection to send
+local look_at = 1       -- answers: then it is counted again how many connections carry any
 local since_answer = 0  -- requests since the last answer
 local tokens            -- the file of tokens; nil: X-User-Id
 local head, tail        -- constant text around what changes in a request
 local is_stopped = false
+local only_thread
 
 local function t()
   ffi.C.clock_gettime(CLOCK_MONOTONIC, now)
@@ -251,11 +255,14 @@ end
 
 -- ---- wrk's hooks ----
 
+function setup(thread) only_thread = thread end
+
 function init(arguments)
   for _, word in ipairs(arguments) do
     local name, value = word:match("^(%w+)=(.*)$")
     if name then settings[name] = tonumber(value) or value end
   end
+  load_begin(arguments)
   settings.tag = tostring(settings.tag)
   fd = ffi.C.open(settings.ledger, bit.bor(O_WRONLY, O_CREAT, O_APPEND, O_CLOEXEC),
                   ffi.cast("int", 420)) -- 0644
@@ -320,8 +327,14 @@ function response(status, headers, body)
   end
   in_flight[req] = nil
   answered = answered + 1
+  if answered == look_at then
+    load_look()
+    look_at = 2 * look_at
+  end
   note_a_sign_of_life()
   local is_won, kind = note_reply(req, asked, status, headers, body)
   if kind == "sold-out" then plan.is_sold_out = true end
   if is_won and not asked.is_again then winner_asks_again(asked) end
 end
+
+function done(summary) io.write("{", load_told(only_thread, summary), "}\n") end

@@ -31,7 +31,7 @@ operate() { # METHOD PATH BODY
 }
 left() { cli ZCARD 'seckill:{held}:due'; }
 p99() { # SECONDS TAG: of purchases of the other sale, in microseconds
-    wrk -t1 -c50 -d"$1" -s loadtest/wrk/open.lua "$buyers" -- path=/api/v1/sales/other/orders rate="$rate" tag="$2" 2>&1 | grep '^{' >"$work/$2"
+    wrk -t1 -c50 -d"$1" -s loadtest/wrk/open.lua "$buyers" -- path=/api/v1/sales/other/orders rate="$rate" tag="$2" connections=50 2>&1 | grep '^{' >"$work/$2"
     sed -n 's/.*"p99":\([0-9]*\).*/\1/p' "$work/$2"
 }
 

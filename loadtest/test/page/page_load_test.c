@@ -70,7 +70,7 @@ TEST(what_is_wrong_is_said)
         {"{\"mode\":\"sweep\"}", "without \"guard\" in \"points\""},
         {"{\"mode\":\"sweep\",\"points\":[]}", "loadtest --sweep all"},
         {"{\"mode\":\"sweep\",\"points\":[{\"guard\":7}]}", "without \"guard\" in \"points\""},
-        {"{\"mode\":\"verify\",\"runs\":[{}]}", "without \"series\" in \"runs\""},
+        {"{\"mode\":\"verify\",\"runs\":[{}]}", "without \"load\" in \"runs\""},
         {"{\"mode\":\"compare\"}", "make it anew: loadtest --guard all"},
         {"{\"mode\":\"locks\",\"rows\":[]}", "make it anew: lockbench --json FILE"},
     };

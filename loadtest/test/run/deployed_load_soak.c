@@ -180,7 +180,8 @@ TEST(the_pace_is_held_and_a_reader_judges, struct deployment *all)
 
 TEST(an_instance_may_die_and_come_back, struct deployment *all)
 {
-    static const char words[] = "--buyers 1500 --stock 1200 --connections 60 --pace 500";
+    static const char words[] =
+        "--buyers 1500 --stock 1200 --connections 60 --pace 500 --allow-errors";
     struct process loadtest;
 
     start_load(all, words, &loadtest);
@@ -203,7 +204,8 @@ TEST(an_instance_may_die_and_come_back, struct deployment *all)
 /* Longer than a request may stay unanswered: the proxy answers meanwhile, but only for itself. */
 TEST(while_a_proxy_answers_for_all_the_plan_goes_on, struct deployment *all)
 {
-    static const char words[] = "--buyers 1600 --stock 500 --connections 60 --pace 250";
+    static const char words[] =
+        "--buyers 1600 --stock 500 --connections 60 --pace 250 --allow-errors";
     struct process loadtest;
 
     start_load(all, words, &loadtest);

@@ -1,6 +1,6 @@
 /*
  * loadtest on the real service, small: a sound guard passes, a sale nobody could buy in is void, and
- * nothing it started outlives it.
+ * nothing it started outlives it. Nor does a run pass that had less load than was asked for.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -100,12 +100,14 @@ static bool is_ready(void *arg)
                   running->admin, running->redis) == 3;
 }
 
+enum { PLACES = 100 }; /* connections that it serves at a time */
+
 static bool start_running(const struct lt_place *place, const char *lab, struct running *running)
 {
     char data[LT_PATH_MAX + 32];
     const char *const argv[] = {
         "seckilld",    "--data",        data,  "--listen", "127.0.0.1:0", "--admin-listen",
-        "127.0.0.1:0", "--connections", "300", lab,        NULL};
+        "127.0.0.1:0", "--connections", "100", lab,        NULL};
 
     (void)snprintf(data, sizeof data, "%s/data", place->dir);
     running->place = place;
@@ -114,8 +116,9 @@ static bool start_running(const struct lt_place *place, const char *lab, struct 
            lt_eventually(is_ready, running, READY_MS);
 }
 
-/* A seckilld of our own is sold through, and left running. What was said. */
-static const char *run_against_ours(struct lt_place *place, const char *lab, int status)
+/* A seckilld of our own is sold through, with more words, and left running. What was said. */
+static const char *run_against_ours(struct lt_place *place, const char *lab, const char *words,
+                                    int status)
 {
     struct running running = {.token = ""};
 
@@ -123,8 +126,8 @@ static const char *run_against_ours(struct lt_place *place, const char *lab, int
     const char *said =
         lt_must(place, status,
                 "loadtest --out @out --url %s --admin-url %s --admin-token %s --redis %s "
-                "--buyers 1000 --stock 50 --connections 100",
-                running.buyers, running.admin, running.token, running.redis);
+                "%s",
+                running.buyers, running.admin, running.token, running.redis, words);
     bool still_runs = process_is_running(&running.process);
     process_stop(&running.process, READY_MS);
     assert_true(still_runs);
@@ -134,16 +137,57 @@ static const char *run_against_ours(struct lt_place *place, const char *lab, int
 
 TEST(running_instances_are_tested_and_left_running)
 {
-    (void)run_against_ours(*state, "--lab", 0);
+    (void)run_against_ours(*state, "--lab", "--buyers 1000 --stock 50 --connections 100", 0);
 }
 
 /* Without --lab nobody is known: all are refused, nothing is sold, nothing is proved. */
 TEST(sale_that_served_nobody_is_void)
 {
-    const char *said = run_against_ours(*state, NULL, 2);
+    const char *said =
+        run_against_ours(*state, NULL, "--buyers 1000 --stock 50 --connections 100", 4);
 
     assert_non_null(strstr(said, "\nVOID\n"));
     assert_non_null(strstr(said, "nothing was sold"));
+}
+
+/* Three times as many connections as the service takes: the audit passes, and proves little. */
+TEST(a_sale_on_fewer_connections_than_asked_for_is_void)
+{
+    const char *said =
+        run_against_ours(*state, "--lab", "--buyers 2000 --stock 50 --connections 300", 4);
+    const char *first = strstr(said, "\nSale ");
+
+    assert_non_null(first);
+    assert_non_null(strstr(said, "of 300 connections established"));
+    assert_true(strstr(said, "\n  VOID: less load than was asked for: ") <
+                strstr(said, "sold 50 of 50"));
+    assert_non_null(strstr(said, "\nVOID\n"));
+    assert_null(strstr(said, "fail"));
+    json_t *result = lt_load_result(*state);
+    assert_int_equal(300, lt_load_number(result, "load.connections"));
+    assert_true(lt_load_number(result, "load.established") <= 1.05 * PLACES);
+    assert_non_null(strstr(lt_load_text(result, "load.void"), " of 300 connections were establ"));
+    assert_string_equal("void", lt_load_text(result, "verdict"));
+    json_decref(result);
+}
+
+/* ... unless whoever asks says that he breaks something. */
+TEST(a_load_that_may_come_short_is_told)
+{
+    const char *said = run_against_ours(
+        *state, "--lab", "--allow-errors --buyers 2000 --stock 50 --connections 300", 0);
+
+    assert_non_null(strstr(said, "of 300 connections established"));
+    assert_non_null(strstr(said, "\nPASS\n"));
+}
+
+TEST(a_speed_run_on_fewer_connections_than_asked_for_is_void)
+{
+    const char *said = run_against_ours(
+        *state, "--lab", "--against livez --connections 300 --duration 1 --repeat 1", 4);
+
+    assert_non_null(strstr(said, "\nVOID: "));
+    assert_non_null(strstr(said, " of 300 connections established\n"));
 }
 
 TEST(ctrl_c_leaves_no_process)

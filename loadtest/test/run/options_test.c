@@ -190,7 +190,9 @@ static const struct {
     {"--pace 0", "--pace: \"0\" is not a number from 1 to 1000000"},
     {"--pace 5 --against livez", "--pace: does not go with --against"},
     {"--pace 1 --buyers 5000", "at 1 per second take over an hour"},
-    {"--allow-lost --against livez", "--allow-lost: does not go with --against"},
+    {"--allow-lost --against livez", "--allow-lost, --allow-errors: do not go with --against"},
+    {"--allow-errors --against livez", "--allow-errors: do not go with --against"},
+    {"--buyers 50 --connections 51", "--buyers: 50 are too few for 51 connections"},
     {"--redlock redis://a --url http://x:1 --admin-url http://x:2 --admin-token t --redis "
      "unix:///r",
      "--redlock: is set where the instances"},
