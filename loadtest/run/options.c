@@ -532,7 +532,9 @@ static const char help_head[] =
     "redis+sentinel://h1,h2,h3/NAME and redis+cluster://h1,h2,h3; with rediss for TLS.\n\n";
 
 static const char help_tail[] =
-    "\nWrites DIR/result.json; ledgers and logs of a run go to a new DIR/run-TIME.\n"
+    "\nWrites DIR/result.json, and of each sale how long answers took, for the tools of "
+    "HdrHistogram:\n"
+    "DIR/latency.hgrm, DIR/latency-2.hgrm, and so on. Ledgers and logs go to a new DIR/run-TIME.\n"
     "Exit status: 0 the audit ran and every line holds; 1 a line failed; 2 bad flag; 3 it could\n"
     "not run; 4 the run is void: it proves nothing; 130 interrupted. A run is void when less load\n"
     "was sent than was asked for: more than 1 % of the connections were not established, more "

@@ -10,6 +10,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
+#include "count/hgrm.h"
 #include "count/round_trips.h"
 #include "drive.h"
 #include "evidence/charge_log.h"
@@ -60,6 +61,15 @@ static void name_files(struct verifying *run, int number)
                    dir, run->tag);
     (void)snprintf(run->operators, sizeof run->operators, "%.900s/operators-%s.ndjson", dir,
                    run->tag);
+}
+
+/* latency.hgrm beside result.json; of further sales latency-2.hgrm, and so on. */
+static void name_latencies(const struct options *options, int number, char out[RUN_PATH_MAX])
+{
+    char tail[16] = "";
+
+    if (number > 1) (void)snprintf(tail, sizeof tail, "-%d", number);
+    (void)snprintf(out, RUN_PATH_MAX, "%.900s/latency%s.hgrm", options->out, tail);
 }
 
 /* We are the operator: what we ask for and are told is written down, for the auditor. */
@@ -238,6 +248,16 @@ static void forget_counts_of_others(struct verify_run *run, double stamp_before,
     run->has_locks = false;
 }
 
+static void count_load(const struct verifying *run, struct verify_run *out_run)
+{
+    const struct options *options = run->target->options;
+
+    out_run->load = drive_read_load(&run->drive);
+    out_run->load.asked = options->connections[0]; /* also of a wrk that said nothing */
+    out_run->buyers = options->buyers;
+    if (!options->allow_errors) verify_load(out_run);
+}
+
 bool verify_sale(const struct drive_target *target, int number, struct verify_run *out_run,
                  struct failure *failure)
 {
@@ -259,18 +279,17 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
     bool has_before = lock_times_ask(service, guard, &before);
     round_trips_begin(&trips, service);
     if (!run_buyers(&run)) return false;
-    out_run->load = drive_read_load(&run.drive);
-    out_run->load.asked = target->options->connections[0]; /* also of a wrk that said nothing */
-    out_run->buyers = target->options->buyers;
     out_run->round_trips = round_trips_end(&trips, service);
     service_measure_memory(service);
     out_run->has_locks = has_before && lock_times_ask(service, guard, &out_run->locks);
     if (out_run->has_locks) lock_times_subtract(&out_run->locks, &before);
     forget_counts_of_others(out_run, stamp_before, service);
     facts_init(&run.facts);
-    bool is_done = gather(&run) && judge(&run, out_run);
+    name_latencies(target->options, number, out_run->latencies);
+    bool is_done =
+        gather(&run) && judge(&run, out_run) && hgrm_write(out_run->latencies, &run.facts, failure);
     facts_done(&run.facts);
-    if (!target->options->allow_errors) verify_load(out_run);
+    count_load(&run, out_run);
     (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);
     return is_done;
 }
@@ -278,6 +297,21 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
 long long verify_failed(const struct verify_run *run)
 {
     return (long long)run->summary.unanswered + run->load.connect_errors + run->load.timeouts;
+}
+
+void verify_load_words(const struct verify_run *run, char out[VERIFY_WORDS_MAX])
+{
+    const struct load_count *load = &run->load;
+
+    (void)snprintf(
+        out, VERIFY_WORDS_MAX,
+        "%s%s%s%lld of %lld connections established, %zu of %ld buyers came, %lld of %zu "
+        "requests got no answer; socket errors: connect %lld, read %lld, write %lld, "
+        "time-out %lld",
+        run->shortage[0] ? "VOID, less load than was asked for: " : "", run->shortage,
+        run->shortage[0] ? "; " : "", load->established, load->asked, run->summary.buyers,
+        run->buyers, verify_failed(run), run->summary.requests, load->connect_errors,
+        load->read_errors, load->write_errors, load->timeouts);
 }
 
 void verify_load(struct verify_run *run)

@@ -11,6 +11,8 @@
 #include "drive.h"
 #include "service.h"
 
+enum { VERIFY_WORDS_MAX = 700 };
+
 struct verify_run {
     char sale[SALE_ID_MAX + 1];
     struct summary summary;
@@ -22,6 +24,7 @@ struct verify_run {
     bool is_paid_for;             /* later: then audit.payments tells more */
     char lost[RUN_PATH_MAX];      /* file that names the lost orders; or "" */
     char trouble[400];            /* an instance ended by itself, wrk failed; or "" */
+    char latencies[RUN_PATH_MAX]; /* file of them all: count/hgrm.h */
     struct load_count load;
     long buyers;        /* that were asked for */
     char shortage[240]; /* why the load that was sent is less than was asked for; or "" */
@@ -41,6 +44,9 @@ void verify_load(struct verify_run *run);
 
 /* Requests that ended without an answer, or after the client had given up. */
 long long verify_failed(const struct verify_run *run);
+
+/* What was asked for and what was sent, in a line for a person. */
+void verify_load_words(const struct verify_run *run, char out[VERIFY_WORDS_MAX]);
 
 /* A run in which something died, or that had less load than it should, is no pass, whatever the audit says. */
 audit_verdict verify_verdict(const struct verify_run *run);

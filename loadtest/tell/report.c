@@ -93,20 +93,6 @@ static void print_payments(FILE *to, const struct audit_payments *payments)
     (void)fprintf(to, "; refunds owed %zu\n", payments->owed);
 }
 
-static void print_load(FILE *to, const struct verify_run *run)
-{
-    const struct load_count *load = &run->load;
-
-    (void)fprintf(to, "\n  load: %lld of %lld connections established, %zu of %ld buyers came",
-                  load->established, load->asked, run->summary.buyers, run->buyers);
-    (void)fprintf(to, "\n  socket errors: connect %lld, read %lld, write %lld, time-out %lld; ",
-                  load->connect_errors, load->read_errors, load->write_errors, load->timeouts);
-    (void)fprintf(to, "%lld of %zu requests got no answer\n", verify_failed(run),
-                  run->summary.requests);
-    if (run->shortage[0])
-        (void)fprintf(to, "  VOID: less load than was asked for: %s\n", run->shortage);
-}
-
 void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run)
 {
     const struct options *options = target->options;
@@ -114,13 +100,14 @@ void report_screen(FILE *to, const struct drive_target *target, const struct ver
     static const char *const words[] = {
         [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
     const struct summary *summary = &run->summary;
+    char load[VERIFY_WORDS_MAX];
 
     (void)fprintf(to, "\nSale %s: guard %s, %d %s, %ld connections", run->sale, options->guard,
                   service->count, service->is_ours ? "instances" : "addresses",
                   options->connections[0]);
     if (options->segments) (void)fprintf(to, ", %ld segments", options->segments);
-    print_load(to, run);
-    (void)fputc('\n', to);
+    verify_load_words(run, load);
+    (void)fprintf(to, "\n  load: %s\n\n", load);
     (void)fprintf(
         to, "  sold %zu of %" PRId64 ", %" PRId64 " left; %zu buyers, %zu requests in %.1f s\n",
         summary->sold, summary->initial, summary->left, summary->buyers, summary->requests,

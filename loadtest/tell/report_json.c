@@ -112,17 +112,19 @@ static json_t *load_json(const struct load_count *load)
                      (json_int_t)load->timeouts);
 }
 
-/* What was asked for and what was sent comes first: all else is worth as much. */
+/* What was asked for and what was sent comes first: all else is worth as much; and each answer's time. */
 static void put_load(json_t *object, const struct verify_run *run)
 {
     json_t *load = load_json(&run->load);
+    char words[VERIFY_WORDS_MAX];
 
-    json_file_put(load, "requests", count_of(run->summary.requests));
+    verify_load_words(run, words);
     json_file_put(load, "failed", json_integer(verify_failed(run)));
     json_file_put(load, "buyers_asked", json_integer(run->buyers));
-    json_file_put(load, "buyers", count_of(run->summary.buyers));
+    json_file_put(load, "words", text(words));
     json_file_put(load, "void", run->shortage[0] ? text(run->shortage) : json_null());
     json_file_put(object, "load", load);
+    json_file_put(object, "latency_hgrm", text(run->latencies));
 }
 
 void report_json_put_run(json_t *object, const struct verify_run *run)

@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "test/support/lt_load.h"
 #include "test/support/testing.h"
@@ -34,7 +35,13 @@ TEST(sound_guard_passes)
     }
     assert_string_equal("pass", lt_load_text(result, "audit.conservation"));
     assert_string_equal("pass", lt_load_text(result, "audit.honest_answers"));
-    assert_int_equal(2, json_array_size(json_object_get(result, "runs")));
+    json_t *runs = json_object_get(result, "runs");
+    assert_int_equal(2, json_array_size(runs));
+    for (size_t i = 0; i < 2; i++) { /* each has a file of its own */
+        const char *path = lt_load_text(json_array_get(runs, i), "latency_hgrm");
+        assert_non_null(strstr(path, i ? "/latency-2.hgrm" : "/latency.hgrm"));
+        assert_int_equal(0, access(path, R_OK));
+    }
     json_decref(result);
 }
 
@@ -159,7 +166,7 @@ TEST(a_sale_on_fewer_connections_than_asked_for_is_void)
 
     assert_non_null(first);
     assert_non_null(strstr(said, "of 300 connections established"));
-    assert_true(strstr(said, "\n  VOID: less load than was asked for: ") <
+    assert_true(strstr(said, "\n  load: VOID, less load than was asked for: ") <
                 strstr(said, "sold 50 of 50"));
     assert_non_null(strstr(said, "\nVOID\n"));
     assert_null(strstr(said, "fail"));
