@@ -28,7 +28,8 @@ struct arguments {
     const char *redis_password, *sentinel_password; /* files, or NULL */
     struct tls_options tls;
     const char *sale;
-    char **clients; /* borrowed from argv */
+    const char *units; /* instead of the two */
+    char **clients;    /* borrowed from argv */
     int client_count;
     const char *operators[OPERATORS_MAX]; /* logs */
     int operator_count;
@@ -42,6 +43,7 @@ struct arguments {
 static const char help_text[] =
     "audit --redis URL [--redis-...] --sale ID [--clients FILE...]\n"
     "      [--operators FILE]... [--charges FILE] [--allow-lost] [--json] [--svg FILE]\n"
+    "audit --units N --clients FILE... [--json] [--svg FILE]\n"
     "\n"
     "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
     "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
@@ -62,8 +64,13 @@ static const char help_text[] =
     "                     what their certificates are for (the host of the URL)\n"
     "  --redis-insecure   accept any certificate of theirs\n"
     "  --sale ID          the sale\n"
-    "  --clients FILE...  the clients' ledgers, JSON lines; without them the checks on answers "
-    "are\n"
+    "  --units N          of a service that is not ours: judge by the clients alone whether the N\n"
+    "                     units that were put up were sold as promised. What only a store can "
+    "show\n"
+    "                     is not judged: orders lost, orders that nobody asked for, locks left\n"
+    "  --clients FILE...  what the clients wrote down, JSON lines, by our load test or another "
+    "tool\n"
+    "                     (the format: loadtest/GUIDE.md); without it the checks on answers are\n"
     "                     void. All words up to the next option are files\n"
     "  --operators FILE   an operators' log, of seckilld (DATA/operators.ndjson) or of loadtest; "
     "give\n"
@@ -80,8 +87,10 @@ static const char help_text[] =
     "has\n"
     "  --version, --help\n"
     "\n"
-    "Exit status: 0 every check passed; 1 at least one failed; 2 none failed but one is void, or\n"
-    "the input could not be used (Redis unreachable, no such sale, unreadable client file).\n";
+    "Exit status: 0 every check passed; 1 a promise is broken, and the output names it; 2 none\n"
+    "failed but one is void, or the input could not be used: bad flag, Redis unreachable, no such\n"
+    "sale, evidence that cannot be read or is not of the format (FILE:LINE and the field are "
+    "named).\n";
 
 static int usage(const char *words, const char *what)
 {
@@ -107,6 +116,7 @@ static const struct option options[] = {
     {"redis-insecure", no_argument, NULL, SWITCH_AT(tls.is_unverified)},
     {"redis", required_argument, NULL, TEXT_AT(redis)},
     {"sale", required_argument, NULL, TEXT_AT(sale)},
+    {"units", required_argument, NULL, TEXT_AT(units)},
     {"clients", required_argument, NULL, 'c'},
     {"operators", required_argument, NULL, 'o'},
     {"charges", required_argument, NULL, TEXT_AT(charges)},
@@ -166,6 +176,14 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     }
     if (status >= 0) return status;
     if (optind < argc) return usage("do not know what to do with", argv[optind]);
+    if (arguments->units) {
+        if (strspn(arguments->units, "0123456789") != strlen(arguments->units) ||
+            strlen(arguments->units) - 1 >= 9)
+            return usage("--units: must be a number up to 999999999, not", arguments->units);
+        if (arguments->redis || arguments->sale)
+            return usage("--units: not with --redis, --sale", NULL);
+        return arguments->has_clients ? -1 : usage("--units: give --clients, too", NULL);
+    }
     if (!arguments->redis) return usage("--redis is missing (try --help)", NULL);
     if (!arguments->sale) return usage("--sale is missing (try --help)", NULL);
     if (!ledger_sale_id_is_valid(arguments->sale))
@@ -197,6 +215,8 @@ static bool gather(const struct arguments *arguments, struct facts *facts, struc
 {
     for (int i = 0; i < arguments->client_count; i++)
         if (!client_log_read(facts, arguments->clients[i], failure)) return false;
+    if (arguments->units)
+        return client_log_stand_in(facts, strtoll(arguments->units, NULL, 10), failure);
     if (arguments->operator_count > OPERATORS_MAX)
         return failure_set(failure, "--operators: at most %d files", OPERATORS_MAX);
     for (int i = 0; i < arguments->operator_count; i++)
@@ -227,7 +247,8 @@ static bool print_lost(const struct ask *ask, void *arg)
 static void print_lines(const struct arguments *arguments, const struct facts *facts,
                         const struct audit_result *result)
 {
-    (void)printf("audit of sale %s\n", arguments->sale);
+    (void)printf("audit of %s%s\n", facts->is_alone ? "the clients' words alone" : "sale ",
+                 facts->is_alone ? "" : arguments->sale);
     for (int i = 0; i < result->check_count; i++) {
         const struct audit_check *check = &result->checks[i];
         if (!check->name) continue;
@@ -235,12 +256,15 @@ static void print_lines(const struct arguments *arguments, const struct facts *f
                      check->words);
     }
     audit_story_write(&result->story, stdout);
-    if (facts->has_clients)
+    if (facts->has_clients && !facts->is_alone)
         (void)printf("accepted orders lost: %zu of %zu\n", result->lost, result->accepted);
     (void)audit_each_lost(facts, print_lost, NULL, NULL); /* the count stands without them */
     for (int i = 0; i < result->check_count; i++)
         if (result->checks[i].verdict == AUDIT_VOID)
             (void)printf("could not be checked: %s\n", result->checks[i].claim);
+    for (int i = 0; i < result->promise_count; i++)
+        if (audit_promise_verdict(&promises[i], result) == AUDIT_FAIL)
+            (void)printf("promise broken: %s\n", promises[i].text);
     (void)printf("%s\n", audit_verdict_name(result->verdict));
 }
 
@@ -267,7 +291,7 @@ static void print_json(const struct arguments *arguments, const struct facts *fa
     }
     (void)audit_each_lost(facts, add_lost, lost, NULL); /* the count stands without them */
     json_t *all =
-        json_pack("{s:s,s:s,s:I,s:o,s:o,s:o}", "sale", arguments->sale, "verdict",
+        json_pack("{s:s?,s:s,s:I,s:o,s:o,s:o}", "sale", arguments->sale, "verdict",
                   audit_verdict_name(result->verdict), "accepted", (json_int_t)result->accepted,
                   "lost", lost, "checks", checks, "story", audit_story_json(&result->story));
     (void)json_dumpf(all, stdout, JSON_INDENT(2));

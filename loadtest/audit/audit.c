@@ -35,8 +35,18 @@ static audit_verdict worse_of(audit_verdict verdict, audit_verdict more)
     return more == AUDIT_FAIL || verdict == AUDIT_PASS ? more : verdict;
 }
 
+/* What shows without the store, of a sale that nobody restocks. */
+static bool is_of_clients(const struct facts *facts, audit_check_id id)
+{
+    return id == AUDIT_CONSERVATION || id == AUDIT_ONE_PER_BUYER || id == AUDIT_ONE_PER_REQUEST ||
+           id == AUDIT_REFUSED_NOT_EXECUTED || id == AUDIT_NO_UNDERSELL ||
+           id == AUDIT_HONEST_ANSWERS ||
+           (id == AUDIT_UNKNOWN_RESOLVED && facts->resolution_count > 0);
+}
+
 static bool is_asked_of(const struct facts *facts, audit_check_id id)
 {
+    if (facts->is_alone) return is_of_clients(facts, id);
     if (id >= AUDIT_FIRST_OF_PAYMENT) return facts->window_ms > 0;
     return id < AUDIT_FIRST_OF_SEGMENTS || facts->segment_count > 0;
 }

@@ -5,7 +5,7 @@
  * Two-sided and closed on failure: a check that had nothing to look at is void, never pass, and a
  * sale in which nothing was sold proves nothing.
  *
- * The clients' ledger
+ * The clients' ledger; for writers of other tools, with an example: ../GUIDE.md
  *   Shape   JSON lines, UTF-8, at most 4 KiB each, one file per writer. `t` is CLOCK_MONOTONIC in
  *           nanoseconds, so files of one machine compare without any skew.
  *     {"t":T,"e":"invoke","req":Q,"rid":R,"buyer":B,"key":K}   before the first byte is sent

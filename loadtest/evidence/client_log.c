@@ -82,7 +82,7 @@ static bool take_invoke(struct reader *reader, const json_t *line, int64_t at_ns
     if (!key && (rid[0] != '~' || strcmp(rid + 1, buyer) != 0))
         return malformed(reader, "without \"key\" the \"rid\" is \"~\" and the buyer");
     if (find(reader, req ? req : rid))
-        return malformed(reader, "this request is already in flight");
+        return malformed(reader, "\"req\": this request is already in flight");
 
     struct ask ask = {.invoked_ns = at_ns,
                       .rid = keep(reader, rid),
@@ -101,6 +101,7 @@ static bool fits(ask_outcome outcome, json_int_t status, answer_kind answer)
                        answer == ANSWER_STORE_UNAVAILABLE || answer == ANSWER_PAUSED;
 
     if (outcome == ASK_OK) return status == 201;
+    if (outcome == ASK_FAIL && status == 409 && answer == ANSWER_OTHER) return false; /* misspelt */
     if (outcome == ASK_FAIL)
         return (status >= 400 && status < 500) || (status == 503 && is_sure_503);
     return true;
@@ -123,11 +124,16 @@ static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns
     const char *order = json_file_lines_text(line, "order");
 
     if (!rid) return malformed(reader, "answer without \"rid\"");
+    if (!order && json_object_get(line, "order"))
+        return malformed(reader, "\"order\" is not a text");
+    if (outcome == ASK_FAIL && !json_file_lines_text(line, "type"))
+        return malformed(reader, "refused without \"type\"");
     struct flight *flight = find(reader, req ? req : rid);
-    if (!flight) return malformed(reader, "answers a request that is not in flight");
+    if (!flight) return malformed(reader, "\"req\": answers a request that is not in flight");
     struct ask *ask = &reader->facts->asks[flight->index];
-    if (strcmp(ask->rid, rid) != 0) return malformed(reader, "answers the request of another rid");
-    if (at_ns < ask->invoked_ns) return malformed(reader, "answered before it was asked");
+    if (strcmp(ask->rid, rid) != 0)
+        return malformed(reader, "\"rid\": answers the request of another");
+    if (at_ns < ask->invoked_ns) return malformed(reader, "\"t\": answered before it was asked");
     answer_kind said = answer_of(outcome, line);
     if (!fits(outcome, json_integer_value(json_object_get(line, "status")), said))
         return malformed(reader, "\"status\" and \"type\" do not make this outcome");
@@ -176,11 +182,12 @@ static bool take_told(struct reader *reader, const json_t *line)
     const char *state = json_file_lines_text(line, "state");
     struct pay_fact told = {.source = PAY_BY_BUYER, .step = PAY_PAID, .amount = -1};
 
-    if (!buyer || !order || !state) return malformed(reader, "told without buyer, order, state");
+    if (!buyer || !order || !state)
+        return malformed(reader, "told without \"buyer\", \"order\" or \"state\"");
     if (strcmp(state, "cancelled") == 0)
         told.step = PAY_CANCELLED;
     else if (strcmp(state, "paid") != 0)
-        return malformed(reader, "told neither paid nor cancelled");
+        return malformed(reader, "\"state\" is neither paid nor cancelled");
     told.buyer = keep(reader, buyer);
     told.order = keep(reader, order);
     return (told.buyer && told.order && facts_add_pay(reader->facts, told)) || no_memory(reader);
@@ -193,7 +200,8 @@ static bool take_stray(struct reader *reader, const json_t *line)
     if (!json_is_integer(status)) return malformed(reader, "stray without a number \"status\"");
     /* No proxy sells: an order was told, and nobody could hold the service to it. */
     if (json_integer_value(status) == 201)
-        return malformed(reader, "201 for no request: a proxy must pass X-Request-Id both ways");
+        return malformed(reader,
+                         "\"status\" 201 for no request: a proxy must pass X-Request-Id both ways");
     reader->facts->stray_count++;
     return true;
 }
@@ -228,4 +236,38 @@ bool client_log_read(struct facts *facts, const char *path, struct failure *fail
     facts->has_clients = true;
     tdestroy(reader.flights, free);
     return is_good;
+}
+
+static int by_row(const void *left, const void *right)
+{
+    const struct row *a = left;
+    const struct row *b = right;
+    int order = strcmp(a->order, b->order);
+
+    if (order == 0) order = strcmp(a->buyer, b->buyer);
+    return order ? order : strcmp(a->rid, b->rid);
+}
+
+bool client_log_stand_in(struct facts *facts, int64_t units, struct failure *failure)
+{
+    struct row *told = malloc((facts->ask_count + 1) * sizeof *told);
+    int64_t doubtful = 0;
+    size_t count = 0;
+    bool is_good = told != NULL;
+
+    for (size_t i = 0; is_good && i < facts->ask_count; i++) {
+        const struct ask *ask = &facts->asks[i];
+        if (ask->outcome == ASK_OK) told[count++] = (struct row){ask->order, ask->buyer, ask->rid};
+        if (ask->outcome == ASK_UNANSWERED || ask->outcome == ASK_INFO) doubtful++;
+    }
+    if (is_good) qsort(told, count, sizeof *told, by_row);
+    for (size_t i = 0; is_good && i < count; i++)
+        if (i == 0 || by_row(&told[i - 1], &told[i]) != 0)
+            is_good = facts_add_order(facts, told[i]);
+    free(told);
+    facts->is_alone = facts->has_stock = true;
+    facts->initial = units;
+    facts->left = units - (int64_t)facts->order_count;
+    if (facts->left > 0) facts->left = facts->left > doubtful ? facts->left - doubtful : 0;
+    return is_good || failure_set(failure, "out of memory");
 }

@@ -179,13 +179,14 @@ typedef enum lock_left {
 struct arena; /* opaque */
 
 struct facts {
-    struct arena *arena;                      /* owned */
-    bool has_clients;                         /* client files were given, empty ones too */
-    bool has_operators;                       /* an operators' log was given, an empty one too */
-    bool has_stock;                           /* the stock key holds a number: `left` */
-    int64_t left;                             /* of segments those on their way between them, too */
-    int64_t initial;                          /* of the sale hash, as the next; -1: none there */
-    int64_t restocked;                        /* 0: none there */
+    struct arena *arena; /* owned */
+    bool is_alone;       /* no store was read: `orders` are those that the clients were told */
+    bool has_clients;    /* client files were given, empty ones too */
+    bool has_operators;  /* an operators' log was given, an empty one too */
+    bool has_stock;      /* the stock key holds a number: `left` */
+    int64_t left;        /* of segments those on their way between them, too */
+    int64_t initial;     /* of the sale hash, as the next; -1: none there */
+    int64_t restocked;   /* 0: none there */
     int64_t epoch, starts_ms, ends_ms;        /* -1: none there */
     int64_t window_ms;                        /* 0: not paid for later; else the next, too */
     int64_t amount, paid, cancelled, expired; /* of the sale hash */

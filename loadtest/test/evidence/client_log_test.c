@@ -144,18 +144,20 @@ static const struct {
     {"{\"t\":1,\"e\":\"dance\"}\n", ":1: unknown event"},
     {"{\"t\":1,\"e\":\"sample\",\"left\":\"3\"}\n", ":1: sample without a number"},
     {"{\"t\":1,\"e\":\"stray\"}\n", ":1: stray without a number"},
-    {"{\"t\":1,\"e\":\"stray\",\"status\":201}\n", ":1: 201 for no request"},
+    {"{\"t\":1,\"e\":\"stray\",\"status\":201}\n", ":1: \"status\" 201 for no request"},
     {"{\"t\":1,\"e\":\"invoke\",\"req\":\"q\",\"buyer\":\"b\"}\n", ":1: invoke without \"rid\""},
     {"{\"t\":1,\"e\":\"invoke\",\"rid\":\"k\",\"key\":\"k\"}\n", ":1: invoke without \"buyer\""},
     {"{\"t\":1,\"e\":\"invoke\",\"rid\":\"k\",\"buyer\":\"b\",\"key\":\"j\"}\n", ":1: \"key\" and"},
     {"{\"t\":1,\"e\":\"invoke\",\"rid\":\"k\",\"buyer\":\"b\"}\n", ":1: without \"key\""},
-    {INVOKE INVOKE, ":2: this request is already in flight"},
-    {OK, ":1: answers a request that is not in flight"},
-    {INVOKE OK OK, ":3: answers a request that is not in flight"},
-    {INVOKE "{\"t\":15,\"e\":\"fail\",\"req\":\"q1\",\"rid\":\"k2\",\"status\":409}\n",
-     ":2: answers the request of another rid"},
-    {INVOKE "{\"t\":9,\"e\":\"fail\",\"req\":\"q1\",\"rid\":\"k1\",\"status\":409}\n",
-     ":2: answered before it was asked"},
+    {INVOKE INVOKE, ":2: \"req\": this request is already in flight"},
+    {OK, ":1: \"req\": answers a request that is not in flight"},
+    {INVOKE OK OK, ":3: \"req\": answers a request that is not in flight"},
+    {INVOKE
+     "{\"t\":15,\"e\":\"fail\",\"req\":\"q1\",\"rid\":\"k2\",\"status\":409,\"type\":\"x\"}\n",
+     ":2: \"rid\": answers the request of another"},
+    {INVOKE
+     "{\"t\":9,\"e\":\"fail\",\"req\":\"q1\",\"rid\":\"k1\",\"status\":409,\"type\":\"x\"}\n",
+     ":2: \"t\": answered before it was asked"},
     {INVOKE "{\"t\":15,\"e\":\"ok\",\"req\":\"q1\",\"rid\":\"k1\",\"status\":201}\n",
      ":2: ok without \"order\""},
     {INVOKE
@@ -167,6 +169,14 @@ static const struct {
     {INVOKE "{\"t\":15,\"e\":\"fail\",\"req\":\"q1\",\"rid\":\"k1\",\"status\":500,\"type\":"
             "\"internal\"}\n",
      ":2: \"status\" and \"type\""},
+    {INVOKE "{\"t\":15,\"e\":\"fail\",\"req\":\"q1\",\"rid\":\"k1\",\"status\":409}\n",
+     ":2: refused without \"type\""},
+    {INVOKE "{\"t\":15,\"e\":\"fail\",\"req\":\"q1\",\"rid\":\"k1\",\"status\":409,\"type\":"
+            "\"soldout\"}\n",
+     ":2: \"status\" and \"type\""},
+    {INVOKE "{\"t\":15,\"e\":\"fail\",\"req\":\"q1\",\"rid\":\"k1\",\"status\":409,\"type\":"
+            "\"already-ordered\",\"order\":17}\n",
+     ":2: \"order\" is not a text"},
     {"{\"t\":1,\"e\":\"resolve\",\"rid\":\"k\",\"order\":null}\n", ":1: resolve without"},
     {"{\"t\":1,\"e\":\"resolve\",\"rid\":\"k\",\"buyer\":\"b\"}\n",
      ":1: resolve without \"order\""},
