@@ -188,15 +188,6 @@ TEST(a_load_that_may_come_short_is_told)
     assert_non_null(strstr(said, "\nPASS\n"));
 }
 
-TEST(a_speed_run_on_fewer_connections_than_asked_for_is_void)
-{
-    const char *said = run_against_ours(
-        *state, "--lab", "--against livez --connections 300 --duration 1 --repeat 1", 4);
-
-    assert_non_null(strstr(said, "\nVOID: "));
-    assert_non_null(strstr(said, " of 300 connections established\n"));
-}
-
 TEST(ctrl_c_leaves_no_process)
 {
     static const struct {
