@@ -319,6 +319,12 @@ void lk_client_close(lk_client *client)
     lki_context_unref(client);
 }
 
+bool lk_client_owes(lk_client *client)
+{
+    return lki_context_check(client, NULL) == LK_OK && !client->backend &&
+           lki_topology_owes(client->topology);
+}
+
 void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out)
 {
     *out = (struct lk_pool_usage){0};

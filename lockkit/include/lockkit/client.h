@@ -129,6 +129,14 @@ struct lk_pool_usage {
  */
 void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out);
 
+/*
+ * Whether a release, or the undo of an acquire, is still to be made up for: it was refused for now, or had
+ * no answer. The client does so by itself, until the lease is over; who ends soon waits for that.
+ *
+ * Threads  any; asks no server and does not wait for one. On something else than Redis: false.
+ */
+bool lk_client_owes(lk_client *client);
+
 /* One connection of the client's pool, lent for several round trips. */
 typedef struct lk_session lk_session;
 

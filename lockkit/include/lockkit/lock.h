@@ -64,8 +64,9 @@ struct lk_lock_options {
  *          INVALID      bad option, NULL, a closed client, after a fork; this handle already holds a
  *                       kind that is not reentrant; or another thread is inside a verb of it (so for
  *                       release, renew and lk_guarded_eval, too).
- *          UNREACHABLE  the server was out of reach, or refused for now, until wait_ms ran out.
- *          SERVER (out of memory, a key of another type), NO_MEMORY. A mutex whose key is something
+ *          UNREACHABLE  the server was out of reach, or refused for now (BUSY, LOADING, MISCONF, OOM
+ *                       ...: lk_refusal), until wait_ms ran out; err has its words.
+ *          SERVER (rights, a key of another type), NO_MEMORY. A mutex whose key is something
  *                       else is BUSY.
  * Threads  one handle, one thread at a time (but lk_lock_cancel, lk_held and
  *          lk_lock_remaining_ms are free); different handles are independent.
@@ -86,8 +87,10 @@ LK_MUST_CHECK lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_e
  *          NOT_OWNER    the hold had already ended; whoever holds it now was left alone. Not so
  *                       after UNKNOWN, while the lease is not over: what is gone then was released
  *                       by the call that had no answer, so repeating it answers OK.
- *          UNKNOWN, UNREACHABLE, BUSY (no free connection), NO_MEMORY  no confirmation; it may be
- *                       called again. If not, the lease clears it.
+ *          UNKNOWN, UNREACHABLE, EXHAUSTED (no free connection)  no confirmation, or refused for now:
+ *                       the client makes up for it until the lease is over (lk_client_owes()), also
+ *                       when the handle is freed. It may be called again.
+ *          NO_MEMORY    it may be called again. If not, the lease clears it.
  *          SERVER       an error answer; the lease clears it.
  */
 lk_status lk_lock_release(lk_lock *lock, struct lk_error *err);

@@ -46,6 +46,18 @@ typedef enum lk_reply_type {
     LK_REPLY_ARRAY,
 } lk_reply_type;
 
+/*
+ * What an error answer says of asking again, by its first word: the table is in reply.c, what the functions
+ * of lockkit do about it in GUIDE.md.
+ */
+typedef enum lk_refusal {
+    LK_REFUSAL_NONE,     /* it is no error */
+    LK_REFUSAL_NOT_NOW,  /* nothing was done, and soon it may be: BUSY, LOADING, MISCONF, OOM ... */
+    LK_REFUSAL_NOT_HERE, /* nothing was done, and elsewhere it may be: MOVED, READONLY ... */
+    LK_REFUSAL_NEVER,    /* waiting does not help: NOPERM, WRONGTYPE ... */
+    LK_REFUSAL_OURS,     /* the question is at fault, or a script's own error: ERR, NOSCRIPT ... */
+} lk_refusal;
+
 /* NULL is a NIL everywhere below, so a chain of look-ups needs one check at its end. */
 lk_reply_type lk_reply_type_of(const lk_reply *reply);
 /* The integer, or fallback when the reply is no integer. */
@@ -55,6 +67,8 @@ struct lk_bytes lk_reply_bytes(const lk_reply *reply);
 /* Elements of an ARRAY, else 0; the i-th element, or NULL. Borrowed. */
 size_t lk_reply_count(const lk_reply *reply);
 const lk_reply *lk_reply_at(const lk_reply *reply, size_t index);
+/* Of a command within a transaction: EXEC says why in its own answer, or an earlier one has. */
+lk_refusal lk_reply_refusal(const lk_reply *reply);
 /* Free a reply that you own; NULL is fine. */
 void lk_reply_free(lk_reply *reply);
 

@@ -48,20 +48,6 @@ static lk_status fail(lk_client *client, const struct lki_run *run, const lk_rep
     return lki_exchange_fail(client, reply, err);
 }
 
-/* The pool of its server sees to it, when it can. */
-static void owe(lk_client *client, const struct lk_eval *eval, const struct lki_run *run)
-{
-    struct lki_topology *topology = lki_context_topology(client);
-    const struct lk_bytes *key = &eval->keys[0];
-    bool is_cluster = lki_topology_is_cluster(topology);
-    struct lki_node *node = lki_topology_node(
-        topology, is_cluster ? lki_slot_of(key->data, key->len) : LKI_NO_SLOT, NULL);
-    struct lki_debt *debt = node ? lki_debt_new(run->variant, eval, run->owe_until) : NULL;
-
-    if (debt) lki_pool_owe(node->pool, debt);
-    lki_node_unref(node);
-}
-
 /* whole: by digest, by text, and what came of it */
 static lk_status eval_variant(lk_client *client, const struct lk_eval *eval,
                               const struct lki_run *run, lk_reply **out_reply, struct lk_error *err)
@@ -71,11 +57,9 @@ static lk_status eval_variant(lk_client *client, const struct lk_eval *eval,
     struct lk_error refusal = {0};
     bool has_loader = lki_context_has_loader(client);
     lk_reply *reply = NULL;
-    bool is_owed = run->owe_until != 0; /* there is no time to learn anything */
-    lk_status status =
-        is_owed ? LK_OK : lki_eval_learn(client, eval->script, run->variant, run->deadline, err);
+    lk_status status = lki_eval_learn(client, eval->script, run->variant, run->deadline, err);
 
-    for (int by_text = is_owed; by_text < 2 && status == LK_OK; by_text++) {
+    for (int by_text = 0; by_text < 2 && status == LK_OK; by_text++) {
         words.by_text = by_text && !has_loader;
         status = lki_script_words(&words, eval, err);
         if (status != LK_OK) break;
@@ -109,8 +93,10 @@ lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const 
 {
     lk_status status = eval_variant(client, eval, run, out_reply, err);
     bool is_open = status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED;
+    struct lki_debt *debt =
+        is_open && run->owe_until != 0 ? lki_debt_new(run->variant, eval, run->owe_until) : NULL;
 
-    if (is_open && run->owe_until != 0) owe(client, eval, run);
+    if (debt) lki_topology_owe(lki_context_topology(client), debt);
     return status;
 }
 

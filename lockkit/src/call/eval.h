@@ -21,8 +21,8 @@ struct lki_run {
     const char *lock_key; /* and token: the owner check's; NULL for none */
     const char *token;
     int64_t deadline;
-    int64_t owe_until; /* not 0: it gives back; where that is not confirmed it is owed, so long. Of
-                          lockkit's own scripts only */
+    int64_t owe_until; /* not 0: it gives back; where that is refused for now or not confirmed it is
+                          owed, so long. Of lockkit's own scripts only */
     bool *out_is_synced; /* as in a pipeline */
 };
 LK_MUST_CHECK lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval,

@@ -27,11 +27,10 @@ lk_status lki_exchange_send(lk_client *client, const struct lki_pipeline *pipeli
 
 lk_status lki_exchange_fail(const lk_client *client, const lk_reply *reply, struct lk_error *err)
 {
-    static const char *const elsewhere[] = {"MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", NULL};
     lk_status status = lki_reply_fail(err, reply);
 
     /* Of a cluster, asked as if it were one server, no other will do it. */
-    if (!lki_topology_is_cluster(client->topology) && lki_reply_is_any(reply, elsewhere))
+    if (!lki_topology_is_cluster(client->topology) && lki_reply_is_redirection(reply))
         return status;
     if (lki_reply_is_passing(reply)) status = LK_UNREACHABLE;
     if (err) err->code = status;

@@ -126,8 +126,8 @@ bool lki_route_learn(struct lki_topology *topology, const lk_reply *reply,
         lki_topology_moved(topology, slot, address, node);
         return true;
     }
-    static const char *const demoted[] = {"READONLY ", "MASTERDOWN ", NULL};
-    bool is_demoted = lki_reply_is_any(reply, demoted);
+    bool is_demoted = lki_reply_kin(reply) == LKI_OF_REPLICA;
+
     if (is_demoted) lki_pool_renew(node->pool); /* its own name may lead to another */
     if (is_demoted || lki_reply_is_error(reply, "CLUSTERDOWN ")) lki_topology_doubt(topology);
     return is_demoted;
@@ -136,9 +136,7 @@ bool lki_route_learn(struct lki_topology *topology, const lk_reply *reply,
 /* Not executed, and it may be elsewhere or later. */
 static bool is_to_repeat(const lk_reply *reply)
 {
-    static const char *const codes[] = {"MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", NULL};
-
-    return lki_reply_is_any(reply, codes);
+    return lki_reply_kin(reply) == LKI_OF_CLUSTER;
 }
 
 /* For whom. */

@@ -83,9 +83,10 @@ struct lk_lock {
     unsigned depth;         /* acquires without their release yet */
     unsigned renewed_depth; /* holds up to this one do not ask for renewal */
     bool is_renewed;
-    int64_t wait_ms;      /* of this acquire; > 0: a queue is joined */
-    int64_t owe_until;    /* an undo is under way, and is owed so long if it fails; else 0 */
-    bool may_be_released; /* a release was sent, and not answered */
+    int64_t wait_ms; /* of this acquire; > 0: a queue is joined */
+    int64_t
+        owe_until; /* a release or an undo is under way, and is owed so long if it fails; else 0 */
+    bool may_be_released; /* a release had no answer, or is owed */
     bool is_synced;       /* what the last try took, enough replicas have (lki_pipeline) */
     uint64_t fence;
     lk_lost_hook on_lost;

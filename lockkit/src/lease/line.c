@@ -44,14 +44,12 @@ struct lki_exchange {
 
 static enum lki_verdict line_verdict(const struct lki_query *query)
 {
-    static const char *const gone[] = {"NOTOWNER", "WRONGTYPE",
-                                       NULL}; /* or something else by now */
-    static const char *const elsewhere[] = {"MOVED ", "ASK ", NULL};
     const lk_reply *reply = query->reply;
 
     if (!reply) return LKI_SILENT;
-    if (lki_reply_is_any(reply, gone)) return LKI_GONE;
-    if (lki_reply_is_any(reply, elsewhere)) return LKI_ELSEWHERE;
+    if (lki_reply_is_error(reply, "NOTOWNER")) return LKI_GONE;
+    if (lki_reply_is_error(reply, "WRONGTYPE")) return LKI_GONE; /* or something else by now */
+    if (lki_reply_is_redirection(reply)) return LKI_ELSEWHERE;
     if (lki_reply_is_passing(reply)) return LKI_NOT_NOW;
     if (lk_reply_type_of(reply) != LK_REPLY_INTEGER) return LKI_REFUSED;
     return lk_reply_integer(reply, 0) == 1 ? LKI_OURS : LKI_GONE;

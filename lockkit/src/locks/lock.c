@@ -287,6 +287,23 @@ void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options)
     atomic_store(&lock->state, LOCK_HELD);
 }
 
+static bool is_unconfirmed(lk_status status)
+{
+    return status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED ||
+           status == LK_NO_MEMORY;
+}
+
+/* It is owed from the first time on until the lease is over, and the pool makes up for it. */
+static lk_status release_or_owe(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    if (!lock->may_be_released) lock->owe_until = lki_clock_after_ms(lock->lease_ms);
+    lk_status status = lock->ops->release(lock, deadline, err);
+    lock->owe_until = 0;
+    if (lock->client->backend ? status == LK_UNKNOWN : is_unconfirmed(status))
+        lock->may_be_released = true;
+    return status;
+}
+
 /* The last hold; also what is left of a release that had no answer. */
 static lk_status release_last(lk_lock *lock, struct lk_error *err)
 {
@@ -296,9 +313,8 @@ static lk_status release_last(lk_lock *lock, struct lk_error *err)
     unwatch(lock);
     lock->depth = 0;
     atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here, whatever the answer */
-    lk_status status = lock->ops->release(lock, deadline, &why);
-    if (status == LK_UNKNOWN) lock->may_be_released = true;
-    /* Gone before its lease was over: the release that was not answered has done it. */
+    lk_status status = release_or_owe(lock, deadline, &why);
+    /* Gone before its lease was over: the release that was not answered, or is owed, has done it. */
     if (status == LK_NOT_OWNER && lock->may_be_released &&
         lki_clock_now() < atomic_load(&lock->expires_at)) {
         status = LK_OK;
@@ -467,12 +483,6 @@ lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_error *err)
 }
 
 /* ---- release ------------------------------------------------------------------------------------------- */
-
-static bool is_unconfirmed(lk_status status)
-{
-    return status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED ||
-           status == LK_NO_MEMORY;
-}
 
 /*
  * One of several holds of the handle: it stays the holder. What the server counts is of no account

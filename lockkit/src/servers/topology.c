@@ -76,7 +76,9 @@ static struct lki_node *new_node(struct lki_topology *topology, struct lki_endpo
                                                   .on_event = options->on_event,
                                                   .on_event_arg = options->on_event_arg,
                                                   .on_renewed = lki_topology_tell_change,
-                                                  .on_renewed_arg = topology},
+                                                  .on_renewed_arg = topology,
+                                                  .on_astray = lki_topology_owe,
+                                                  .on_astray_arg = topology},
                         options->start_thread);
 }
 
@@ -210,6 +212,34 @@ void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes
     (void)pthread_mutex_unlock(&topology->mutex);
     lki_node_unref(node);
     if (is_news) lki_topology_doubt(topology); /* one slot seldom comes alone */
+}
+
+void lki_topology_owe(void *arg, struct lki_debt *debt)
+{
+    struct lki_topology *topology = arg;
+    const struct lk_bytes *key = &debt->words[0];
+    int slot = lki_topology_is_cluster(topology) ? lki_slot_of(key->data, key->len) : LKI_NO_SLOT;
+    struct lki_node *node = lki_topology_node(topology, slot, NULL);
+
+    if (node) {
+        lki_pool_owe(node->pool, debt);
+    } else {
+        lki_debt_free(debt);
+    }
+    lki_node_unref(node);
+}
+
+bool lki_topology_owes(struct lki_topology *topology)
+{
+    bool is_any = false;
+
+    (void)pthread_mutex_lock(&topology->mutex);
+    for (size_t i = 0; i < topology->node_count; i++)
+        is_any |= lki_pool_owes(topology->nodes[i]->pool);
+    for (size_t i = 0; i < topology->retired_count; i++)
+        is_any |= lki_pool_owes(topology->retired[i]->pool);
+    (void)pthread_mutex_unlock(&topology->mutex);
+    return is_any;
 }
 
 bool lki_topology_is_cluster(const struct lki_topology *topology)

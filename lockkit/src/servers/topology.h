@@ -56,6 +56,11 @@ void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes
 struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
                                  const struct lki_node *told_by, struct lk_error *err);
 
+/* What is owed (wire/debt.h) to whoever has its first key by now; arg: the topology. Takes the debt. */
+void lki_topology_owe(void *arg, struct lki_debt *debt);
+/* Whether any server is owed something still. */
+bool lki_topology_owes(struct lki_topology *topology);
+
 /* Whether a server is out of reach, or none is known. */
 bool lki_topology_is_troubled(struct lki_topology *topology);
 

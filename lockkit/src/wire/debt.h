@@ -11,6 +11,7 @@
 struct lki_debt {
     struct lki_debt *next; /* of a list that it is in */
     int64_t until;
+    bool is_astray;                   /* another server has the key by now, as the last one said */
     const struct lki_variant *script; /* borrowed */
     size_t key_count;
     size_t count;

@@ -11,9 +11,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "reply.h"
 #include "script.h"
 
-enum { DEBTS_MAX = 1024 };
+enum {
+    DEBTS_MAX = 1024,
+    AGAIN_MS = 200, /* a server that has refused is asked again after that */
+};
 
 struct parked {
     struct lki_redis *redis;
@@ -28,6 +32,9 @@ struct lki_pending {
     uint64_t tickets;      /* given out so far */
     struct lki_debt *debts;
     size_t debt_count;
+    int64_t debts_rest_until;
+    bool has_taken_debt; /* and it may not be anywhere here yet */
+    size_t size;
     size_t count;
     struct parked places[]; /* in the order of coming */
 };
@@ -53,19 +60,62 @@ void lki_pending_owe(struct lki_pending *pending, struct lki_debt *debt)
     (void)pthread_mutex_unlock(&pending->mutex);
 }
 
+static size_t count_parked_debts_locked(const struct lki_pending *pending)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < pending->count; i++)
+        count += pending->places[i].debt != NULL;
+    return count;
+}
+
+/* Half of the connections are left to others, while a server that stands still answers none. */
+static bool may_pay_locked(const struct lki_pending *pending, int64_t now)
+{
+    return pending->debts_rest_until <= now &&
+           2 * count_parked_debts_locked(pending) < pending->size;
+}
+
 struct lki_debt *lki_pending_take_debt(struct lki_pending *pending)
 {
     struct lki_debt *debt = NULL;
+    int64_t now = lki_clock_now();
 
     (void)pthread_mutex_lock(&pending->mutex);
-    while ((debt = pending->debts)) {
+    while (may_pay_locked(pending, now) && (debt = pending->debts)) {
         pending->debts = debt->next;
         pending->debt_count--;
-        if (debt->until > lki_clock_now()) break;
+        if (debt->until > now) break;
         lki_debt_free(debt);
+        debt = NULL;
     }
+    pending->has_taken_debt = debt != NULL;
     (void)pthread_mutex_unlock(&pending->mutex);
     return debt;
+}
+
+void lki_pending_pass_on(struct lki_pending *pending, void (*owe)(void *arg, struct lki_debt *debt),
+                         void *arg)
+{
+    struct lki_debt *debt = NULL;
+
+    do {
+        (void)pthread_mutex_lock(&pending->mutex);
+        debt = pending->debts;
+        if (debt) pending->debts = debt->next;
+        pending->debt_count -= debt != NULL;
+        (void)pthread_mutex_unlock(&pending->mutex);
+        if (debt) owe(arg, debt);
+    } while (debt);
+}
+
+bool lki_pending_owes(struct lki_pending *pending)
+{
+    (void)pthread_mutex_lock(&pending->mutex);
+    bool is_any =
+        pending->debts || pending->has_taken_debt || count_parked_debts_locked(pending) > 0;
+    (void)pthread_mutex_unlock(&pending->mutex);
+    return is_any;
 }
 
 /* ---- connections --------------------------------------------------------------------------------- */
@@ -114,11 +164,14 @@ static bool is_over(struct parked *place)
         lk_reply *reply = NULL;
         lk_status status = lki_redis_receive(place->redis, &reply, NULL);
         bool is_paid = lki_debt_is_paid(reply);
+        bool is_astray = lki_reply_kin(reply) != LKI_OF_ANY;
 
         if (status != LK_OK) return true;
         if (!reply) break;
         lk_reply_free(reply);
-        if (--place->owed > 0 || !is_paid) continue;
+        if (--place->owed > 0) continue;
+        if (place->debt) place->debt->is_astray = is_astray;
+        if (!is_paid) continue;
         lki_debt_free(place->debt);
         place->debt = NULL;
     }
@@ -139,6 +192,7 @@ struct lki_redis *lki_pending_collect(struct lki_pending *pending)
 
         if (!is_over(place)) continue;
         redis = place->redis;
+        if (place->debt) pending->debts_rest_until = lki_clock_after_ms(AGAIN_MS);
         owe_locked(pending, place->debt);
         remove_locked(pending, i);
     }
@@ -161,6 +215,7 @@ struct lki_pending *lki_pending_new(unsigned size)
     struct lki_pending *pending = calloc(1, sizeof *pending + size * sizeof pending->places[0]);
 
     if (!pending) return NULL;
+    pending->size = size;
     (void)pthread_mutex_init(&pending->mutex, NULL);
     return pending;
 }

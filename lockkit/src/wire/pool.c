@@ -26,6 +26,7 @@ enum {
     SWEEPS_IN_VAIN = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
     DUE_PAUSE_MAX_MS = 600000,
     RENEW_MS = 500, /* at the most, before the same reason counts again */
+    PAY_MS = 2000,  /* then a debt that was not answered is sent again, on another connection */
     PING_PART = 4,  /* of connect_ms, and of what the borrower has left: for a ping */
 };
 
@@ -586,6 +587,19 @@ void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt)
     begin_sweeping(pool);
 }
 
+bool lki_pool_owes(struct lki_pool *pool)
+{
+    return lki_pending_owes(pool->pending);
+}
+
+/* The server said so. Its name may lead to another by now; or another has the key. */
+static void lead_home(struct lki_pool *pool, struct lki_debt *debt)
+{
+    debt->is_astray = false;
+    lki_pool_renew(pool);
+    pool->options.on_astray(pool->options.on_astray_arg, debt);
+}
+
 /* Send what is owed, each on a connection that is parked for the answer. */
 static void pay_debts(struct lki_pool *pool)
 {
@@ -593,7 +607,13 @@ static void pay_debts(struct lki_pool *pool)
     struct lki_redis *redis = NULL;
 
     while (!lki_pool_is_down(pool) && (debt = lki_pending_take_debt(pool->pending))) {
-        int64_t until = debt->until;
+        int64_t until = lki_clock_after_ms(PAY_MS);
+
+        if (until > debt->until) until = debt->until;
+        if (debt->is_astray && pool->options.on_astray) {
+            lead_home(pool, debt);
+            continue;
+        }
         lk_status status = lki_pool_try_borrow(pool, &redis, NULL);
 
         if (status == LK_OK && !redis) status = fill_slot(pool, INT64_MAX, &redis, NULL);
@@ -605,6 +625,17 @@ static void pay_debts(struct lki_pool *pool)
         if (status == LK_OK) lki_pool_return(pool, redis);
         return;
     }
+}
+
+/* If its server is not to be asked any more. What was parked is cut. */
+static void pass_on_debts(struct lki_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    bool is_retired = pool->is_retired;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (!is_retired || !pool->options.on_astray) return;
+    sweep(pool);
+    lki_pending_pass_on(pool->pending, pool->options.on_astray, pool->options.on_astray_arg);
 }
 
 /* Called and returns with the mutex held. in_vain: how often there was nothing to look after. */
@@ -687,6 +718,7 @@ void *lki_pool_main(void *arg)
         }
     }
     (void)pthread_mutex_unlock(&pool->mutex);
+    pass_on_debts(pool);
     return NULL;
 }
 

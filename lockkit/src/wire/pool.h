@@ -25,6 +25,9 @@ struct lki_pool_options {
     void *on_event_arg;
     void (*on_renewed)(void *arg); /* as told by lki_pool_renew(); no mutex held */
     void *on_renewed_arg;
+    /* Takes a debt whose server is perhaps another one by now; no mutex held. NULL: it stays here. */
+    void (*on_astray)(void *arg, struct lki_debt *debt);
+    void *on_astray_arg;
 };
 
 struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_error *err);
@@ -66,6 +69,8 @@ struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsign
                                   unsigned *out_owed, struct lki_debt **out_debt);
 /* lki_pool_main() will see to it when it can. Takes the debt; NULL is fine. */
 void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt);
+/* Whether it has still to see to any. */
+bool lki_pool_owes(struct lki_pool *pool);
 
 /*
  * One connection beside the pool's, for who renews: it is made while there is nothing to renew yet, as

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "dns.h"
 #include "redis_inside.h"
+#include "reply.h"
 #include "tls.h"
 
 #if HIREDIS_MAJOR >= 1
@@ -260,8 +261,9 @@ static lk_status read_login(struct lki_redis *redis, const struct lki_endpoint *
         if (!reply) return LK_BUSY;
         redis->logins_left--;
         if (lk_reply_type_of(reply) == LK_REPLY_ERROR && is_login) {
-            status = LKI_FAIL(err, LK_SERVER, "%s: %.*s", redis->label,
-                              lki_redis_telling_len(reply), lk_reply_bytes(reply).data);
+            status =
+                LKI_FAIL(err, lki_reply_is_passing(reply) ? LK_UNREACHABLE : LK_SERVER, "%s: %.*s",
+                         redis->label, lki_redis_telling_len(reply), lk_reply_bytes(reply).data);
         }
         lk_reply_free(reply);
     }

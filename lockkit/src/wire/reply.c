@@ -1,5 +1,5 @@
 /*
- * Reads what hiredis has parsed, and what the words of an error mean. Any thread.
+ * Reads what hiredis has parsed; and the one table of what the words of an error mean. Any thread.
  */
 #include "reply.h"
 
@@ -94,20 +94,95 @@ bool lki_reply_is_error(const lk_reply *reply, const char *code)
            strncmp(lk_reply_bytes(reply).data, code, strlen(code)) == 0;
 }
 
-bool lki_reply_is_any(const lk_reply *reply, const char *const *codes)
+/*
+ * Every word that Redis 6.2 to 8 and Valkey 7 to 9 begin an error with, and what it says of asking again. What is not
+ * here is as ERR: a module's, or a script's own.
+ */
+static const struct meaning {
+    const char *word;
+    lk_refusal refusal;
+    enum lki_kin kin;
+} meanings[] = {
+    {"BUSY", LK_REFUSAL_NOT_NOW, LKI_OF_ANY}, /* a script, or a module's command, takes long */
+    {"LOADING", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
+    {"MASTERDOWN", LK_REFUSAL_NOT_NOW, LKI_OF_REPLICA},
+    {"MISCONF", LK_REFUSAL_NOT_NOW, LKI_OF_ANY}, /* it cannot write to its disk */
+    {"OOM", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
+    {"NOREPLICAS", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
+    {"UNBLOCKED", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
+    {"ERR max number of clients", LK_REFUSAL_NOT_NOW, LKI_OF_ANY}, /* before ERR */
+    {"NOMASTERLINK", LK_REFUSAL_NOT_NOW, LKI_OF_REPLICA},
+    {"TRYAGAIN", LK_REFUSAL_NOT_NOW, LKI_OF_CLUSTER},
+    {"CLUSTERDOWN", LK_REFUSAL_NOT_NOW, LKI_OF_CLUSTER},
+    {"NOTREADY", LK_REFUSAL_NOT_NOW, LKI_OF_ANY}, /* servers that move slots, to each other */
+    {"INPROG", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},   /* this one and the next two: Sentinels */
+    {"NOGOODSLAVE", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
+    {"NOQUORUM", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
+    {"MOVED", LK_REFUSAL_NOT_HERE, LKI_OF_CLUSTER},
+    {"ASK", LK_REFUSAL_NOT_HERE, LKI_OF_CLUSTER},
+    {"READONLY", LK_REFUSAL_NOT_HERE, LKI_OF_REPLICA},
+    {"REDIRECT", LK_REFUSAL_NOT_HERE, LKI_OF_REPLICA}, /* Valkey's, for clients that ask for it */
+    {"NOAUTH", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"WRONGPASS", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"NOPERM", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"DENIED", LK_REFUSAL_NEVER, LKI_OF_ANY}, /* protected mode */
+    {"NOPROTO", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"WRONGTYPE", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"INVALIDOBJ", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"BUSYKEY", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"BUSYGROUP", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"NOGROUP", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"NOGOODPRIMARY", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"UNKILLABLE", LK_REFUSAL_NEVER, LKI_OF_ANY},
+    {"NOTBUSY", LK_REFUSAL_OURS, LKI_OF_ANY},
+    {"CROSSSLOT", LK_REFUSAL_OURS, LKI_OF_ANY},
+    {"NOSCRIPT", LK_REFUSAL_OURS, LKI_OF_ANY},
+    {"EXECABORT", LK_REFUSAL_OURS, LKI_OF_ANY}, /* of an earlier command, which has said why */
+    {"IOERR", LK_REFUSAL_OURS, LKI_OF_ANY},     /* MIGRATE: done, or not */
+    {"ERR", LK_REFUSAL_OURS, LKI_OF_ANY},
+};
+
+static bool begins_with(const char *words, const char *word)
 {
-    while (*codes && !lki_reply_is_error(reply, *codes))
-        codes++;
-    return *codes != NULL;
+    size_t len = strlen(word);
+
+    return strncmp(words, word, len) == 0 && (words[len] == ' ' || words[len] == '\0');
+}
+
+/* Of an error. */
+static const struct meaning *meaning_of(const lk_reply *reply)
+{
+    static const char aborted[] = "EXECABORT Transaction discarded because of: ";
+    enum { LAST = sizeof meanings / sizeof meanings[0] - 1 };
+    const char *words = lk_reply_bytes(reply).data;
+    size_t i = 0;
+
+    if (strncmp(words, aborted, sizeof aborted - 1) == 0) words += sizeof aborted - 1;
+    while (i < LAST && !begins_with(words, meanings[i].word))
+        i++;
+    return &meanings[i];
+}
+
+lk_refusal lk_reply_refusal(const lk_reply *reply)
+{
+    return lk_reply_type_of(reply) == LK_REPLY_ERROR ? meaning_of(reply)->refusal : LK_REFUSAL_NONE;
+}
+
+enum lki_kin lki_reply_kin(const lk_reply *reply)
+{
+    return lk_reply_type_of(reply) == LK_REPLY_ERROR ? meaning_of(reply)->kin : LKI_OF_ANY;
 }
 
 bool lki_reply_is_passing(const lk_reply *reply)
 {
-    static const char *const codes[] = {"MOVED ",       "ASK ",        "TRYAGAIN ",
-                                        "CLUSTERDOWN ", "READONLY ",   "LOADING ",
-                                        "MASTERDOWN ",  "NOREPLICAS ", NULL};
+    lk_refusal refusal = lk_reply_refusal(reply);
 
-    return lki_reply_is_any(reply, codes);
+    return refusal == LK_REFUSAL_NOT_NOW || refusal == LK_REFUSAL_NOT_HERE;
+}
+
+bool lki_reply_is_redirection(const lk_reply *reply)
+{
+    return lk_reply_refusal(reply) == LK_REFUSAL_NOT_HERE && lki_reply_kin(reply) == LKI_OF_CLUSTER;
 }
 
 bool lki_reply_is_ok(const lk_reply *reply)

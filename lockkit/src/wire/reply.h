@@ -11,10 +11,14 @@
 
 /* Whether a reply is an error that begins with this code ("NOSCRIPT"). */
 bool lki_reply_is_error(const lk_reply *reply, const char *code);
-/* ...with one of these codes; the list ends with NULL. */
-bool lki_reply_is_any(const lk_reply *reply, const char *const *codes);
-/* Nothing was done, and it may be done elsewhere, or soon: servers are changing places. */
+/* Nothing was done, and it may be done elsewhere, or soon: NOT_NOW, NOT_HERE. */
 bool lki_reply_is_passing(const lk_reply *reply);
+
+/* Who says such a thing: a server of a cluster, for want of the key's slot; a replica. */
+enum lki_kin { LKI_OF_ANY, LKI_OF_CLUSTER, LKI_OF_REPLICA };
+enum lki_kin lki_reply_kin(const lk_reply *reply);
+/* MOVED, ASK: it names the server to ask. */
+bool lki_reply_is_redirection(const lk_reply *reply);
 
 /* What SET says when it was done; not "QUEUED", for one. */
 bool lki_reply_is_ok(const lk_reply *reply);

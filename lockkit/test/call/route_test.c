@@ -3,7 +3,7 @@
  * when somebody waits. (On real clusters: cluster_move_itest.c.)
  * link: -Wl,--wrap=lki_one_server_exchange -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_at
  * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_node_unref
- * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lki_reply_is_error -Wl,--wrap=lki_reply_is_any
+ * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lki_reply_is_error -Wl,--wrap=lki_reply_kin
  * link: -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_sleep_ms
  */
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "call/route.h"
 #include "test/support/testing.h"
+#include "wire/reply.h"
 
 enum { WORDS_MAX = 8 };
 
@@ -101,11 +102,13 @@ FAKE(bool, lki_reply_is_error, const lk_reply *reply, const char *code)
     return reply && reply->is_error && strncmp(reply->text, code, strlen(code)) == 0;
 }
 
-FAKE(bool, lki_reply_is_any, const lk_reply *reply, const char *const *codes)
+FAKE(enum lki_kin, lki_reply_kin, const lk_reply *reply)
 {
-    while (*codes && !__wrap_lki_reply_is_error(reply, *codes))
-        codes++;
-    return *codes != NULL;
+    static const char *const of_cluster[] = {"MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN "};
+
+    for (size_t i = 0; i < sizeof of_cluster / sizeof of_cluster[0]; i++)
+        if (__wrap_lki_reply_is_error(reply, of_cluster[i])) return LKI_OF_CLUSTER;
+    return LKI_OF_ANY;
 }
 
 FAKE(void, lk_reply_free, lk_reply *reply)

@@ -197,7 +197,9 @@ TEST(answers_that_say_nothing_of_the_lock_are_no_loss, struct lks_watch *f)
         {"LOADING Redis is loading the dataset in memory", true},
         {"READONLY You can't write against a read only replica.", true},
         {"MASTERDOWN Link with MASTER is down", true},
-        {"OOM command not allowed when used memory > 'maxmemory'.", false},
+        {"OOM command not allowed when used memory > 'maxmemory'.", true},
+        {"BUSY Redis is busy running a script.", true},
+        {"NOPERM this user has no permissions to run the 'evalsha' command", false},
     };
 
     lks_watch_start(f, true);

@@ -352,10 +352,17 @@ static bool is_told(const struct cell *cell)
            (cell->err.code == cell->status && cell->err.text[0] != '\0');
 }
 
+/* A client of Redis makes up for a release that failed, unasked. */
+static bool is_owed(const struct cell *cell)
+{
+    return cell->step == RELEASE && is_for_later(cell->status) && is_lock(&cell->mine) &&
+           cell->world->set;
+}
+
 /* Somebody else gets it within a moment, and then nothing is left. */
 static bool becomes_free(struct cell *cell)
 {
-    for (int i = 0; i < 3 && release(&cell->mine, NULL) != LK_OK; i++) {}
+    for (int i = 0; i < 3 && !is_owed(cell) && release(&cell->mine, NULL) != LK_OK; i++) {}
     (void)release(&cell->other, NULL); /* for which there was no wait */
     double begin = lks_now_ms();
     bool is_free = acquire_as_rival(cell, SOON_MS) == LK_OK;

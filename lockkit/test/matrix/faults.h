@@ -8,7 +8,7 @@
 #include "test/support/lk_fault.h"
 #include "test/support/lk_topology.h"
 
-enum { WORLDS_MAX = 5, FAULTS = 23, WORLD_POOL = 128 };
+enum { WORLDS_MAX = 5, FAULTS = 28, WORLD_POOL = 128 };
 
 /* What can be done to servers. */
 enum deed {
@@ -26,9 +26,14 @@ enum deed {
     CUT, /* all connections, once */
     FORBID_CHANNELS,
     FORBID_STEPS,
-    SOIL,  /* connections, by the client's own hands */
-    BREAK, /* one of its processes */
-    LOCK,  /* what locks are in, by another's hands */
+    SOIL,   /* connections, by the client's own hands */
+    BREAK,  /* one of its processes */
+    LOCK,   /* what locks are in, by another's hands */
+    OCCUPY, /* by a script without end */
+    FAIL_SAVING,
+    ORPHAN, /* a replica without its primary, that shows nothing old */
+    LACK_REPLICAS,
+    SUSPEND, /* it reads what is sent, and answers later */
     DEEDS
 };
 

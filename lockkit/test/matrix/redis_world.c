@@ -1,7 +1,11 @@
 /*
  * What the fault matrix does to Redis: a plain server, a Sentinel set, a cluster. By the main thread.
  */
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "faults.h"
+#include "test/support/lk_busy.h"
 
 enum { DIRTY = 8 };
 
@@ -167,6 +171,68 @@ static void empty_it(struct world *world)
     LKS_DO(world->server, "CONFIG", "SET", "maxmemory", "0");
 }
 
+static void occupy_it(struct world *world)
+{
+    world->helper = lks_busy_begin(world->server);
+}
+
+static void let_it_go(struct world *world)
+{
+    lks_busy_end(world->server, world->helper);
+}
+
+/* Where it saves: no file is renamed over a folder. */
+static const char *snapshot_of(struct world *world)
+{
+    lk_reply *dir = LKS_ASK(world->server, "CONFIG", "GET", "dir");
+    const char *path = lks_format("%s/dump.rdb", lk_reply_bytes(lk_reply_at(dir, 1)).data);
+
+    lk_reply_free(dir);
+    return path;
+}
+
+static void fail_saving(struct world *world)
+{
+    (void)unlink(snapshot_of(world));
+    assert_int_equal(mkdir(snapshot_of(world), 0700), 0);
+    LKS_DO(world->server, "CONFIG", "SET", "save", "3600 1000000");
+    LKS_DO(world->server, "BGSAVE");
+    LKS_EVENTUALLY(strstr(LKS_TEXT(world->server, "SET", "{m}:probe", ""), "MISCONF"), 5000);
+}
+
+static void save_again(struct world *world)
+{
+    LKS_DO(world->server, "CONFIG", "SET", "save", "");
+    assert_int_equal(rmdir(snapshot_of(world)), 0);
+}
+
+static void orphan_it(struct world *world)
+{
+    LKS_DO(world->server, "CONFIG", "SET", "replica-serve-stale-data", "no");
+    LKS_DO(world->server, "REPLICAOF", "127.0.0.1", "1");
+}
+
+static void adopt_it(struct world *world)
+{
+    LKS_DO(world->server, "REPLICAOF", "NO", "ONE");
+    LKS_DO(world->server, "CONFIG", "SET", "replica-serve-stale-data", "yes");
+}
+
+static void lack_replicas(struct world *world)
+{
+    LKS_DO(world->server, "CONFIG", "SET", "min-replicas-to-write", "9");
+}
+
+static void have_replicas(struct world *world)
+{
+    LKS_DO(world->server, "CONFIG", "SET", "min-replicas-to-write", "0");
+}
+
+static void suspend_it(struct world *world)
+{
+    LKS_DO(world->server, "CLIENT", "PAUSE", "900", "ALL");
+}
+
 static void cut_all(struct world *world)
 {
     LKS_DO(world->server, "CLIENT", "KILL", "USER", "app");
@@ -254,12 +320,14 @@ static void leave_a_mess(struct world *world)
     [FILL] = {fill_it, empty_it}, [LOAD] = {load_it, have_loaded}, [CROWD] = {crowd_it, clear_it}, \
     [FORBID_CHANNELS] = {forbid_channels, allow_all},                                              \
     [FORBID_STEPS] = {forbid_scripts, allow_all}, [CUT] = {cut_all, NULL},                         \
-    [SOIL] = {leave_a_mess, NULL}
+    [SOIL] = {leave_a_mess, NULL}, [OCCUPY] = {occupy_it, let_it_go},                              \
+    [FAIL_SAVING] = {fail_saving, save_again}, [LACK_REPLICAS] = {lack_replicas, have_replicas},   \
+    [SUSPEND] = {suspend_it, NULL}
 
 #define OPS                                                                                        \
     .start = start, .stop = stop, .find = find, .tidy = tidy, .fill_pool = fill_pool,              \
     .eval = eval, .deciding = 1, .is_left = is_left
 
-const struct world_ops world_redis = {OPS, .deeds = {DEEDS}};
+const struct world_ops world_redis = {OPS, .deeds = {DEEDS, [ORPHAN] = {orphan_it, adopt_it}}};
 const struct world_ops world_cluster = {
     OPS, .deeds = {DEEDS, [LOSE_A_SLOT] = {lose_a_slot, find_the_slot}}};

@@ -333,6 +333,34 @@ TEST(waits_for_counters_outlive_the_primary)
     lkt_stop(topology);
 }
 
+/* ---- given back through it ------------------------------------------------------------------------- */
+
+/* Its lease is far longer than the test, and nobody repeats it. */
+TEST(a_release_that_is_owed_to_the_old_primary_reaches_the_new_one)
+{
+    struct lkt *topology = lkt_start(NULL);
+    lk_client *client = lkt_client_with(
+        topology, (struct lk_client_options){
+                      .backoff_ms = 100, .command_ms = 3000, .sync_replicas = 2, .sync_ms = 2000});
+    lk_lock *lock = lks_mutex(client, "owed");
+    char from[8];
+
+    assert_int_equal(lks_acquire(lock, SWITCH_MS, 600000), LK_OK);
+    (void)snprintf(from, sizeof from, "%s", lkt_tell(topology, "primary"));
+    (void)lkt_tell(topology, "pause %s", from);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_UNKNOWN);
+    assert_true(lk_client_owes(client));
+    wait_for_switch(topology, from);
+    struct lks_server *now = lkt_server(topology, lkt_tell(topology, "primary"));
+
+    LKS_EVENTUALLY(LKS_INTEGER(now, "EXISTS", "owed") == 0, SWITCH_MS);
+    LKS_EVENTUALLY(!lk_client_owes(client), SWITCH_MS);
+    (void)lkt_tell(topology, "resume %s", from);
+    lk_lock_free(lock);
+    lk_client_close(client);
+    lkt_stop(topology);
+}
+
 /* ---- under contention -------------------------------------------------------------------------------- */
 
 /* Replication is asynchronous, and Sentinel tells one client sooner than the other: a hold that the

@@ -1,7 +1,7 @@
 /*
- * A server that goes away, comes back, or hangs up: what callers are told, and when.
+ * A server that goes away, comes back, hangs up, or is busy: what callers are told, and when.
  */
-#include "test/support/lk_support.h"
+#include "test/support/lk_busy.h"
 
 static struct lks_server *server; /* TCP and unix socket */
 
@@ -95,6 +95,76 @@ TEST(closing_does_not_wait_for_a_server_that_is_down)
     lks_server_restart(server);
 
     assert_true(took_ms < 5000);
+}
+
+/* ---- it answers, but not now ------------------------------------------------------------------------- */
+
+TEST(a_wait_that_was_refused_to_its_end_says_by_what)
+{
+    lk_client *client = lks_client(server);
+    lk_lock *lock = lks_mutex(client, "refused");
+    struct lk_error err = {0};
+    pthread_t whose = lks_busy_begin(server);
+
+    lk_status status = lk_lock_wait(lock, 300, &err);
+    lk_status at_once = lk_lock_try(lock, NULL);
+    lks_busy_end(server, whose);
+
+    assert_int_equal(status, LK_UNREACHABLE);
+    assert_int_equal(at_once, LK_UNREACHABLE);
+    assert_non_null(strstr(err.text, "BUSY Redis is busy"));
+    lk_lock_free(lock);
+    lk_client_close(client);
+}
+
+/* SELECT is refused as well. */
+TEST(a_new_connection_waits_for_a_busy_server_too)
+{
+    lk_client *client = lks_client_with(
+        server, (struct lk_client_options){.url = lks_format("%s/1", server->tcp_url),
+                                           .may_be_down = true,
+                                           .backoff_ms = 50});
+    lk_lock *lock = lks_mutex(client, "selected");
+    struct lks_wait wait;
+
+    LKS_DO(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    pthread_t whose = lks_busy_begin(server);
+    lks_wait_start(&wait, lock, 60000);
+    lks_nap(200);
+    lks_busy_end(server, whose);
+
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
+    assert_int_equal(lk_lock_close(lock, NULL), LK_OK);
+    lk_client_close(client);
+}
+
+/* Nobody repeats it, and its lease is far longer. */
+TEST(a_release_that_was_refused_is_made_up_for)
+{
+    lk_client *client = lks_client(server);
+    lk_lock *lock = lks_mutex(client, "owed");
+    struct lk_error err = {0};
+
+    assert_int_equal(lks_acquire(lock, 0, 600000), LK_OK);
+    assert_false(lk_client_owes(client));
+    pthread_t whose = lks_busy_begin(server);
+    lk_status status = lk_lock_release(lock, &err);
+    bool is_owed = lk_client_owes(client);
+    lks_nap(500); /* it is refused again meanwhile */
+    bool is_still_owed = lk_client_owes(client);
+    lks_busy_end(server, whose);
+    double over_ms = lks_now_ms();
+
+    assert_int_equal(status, LK_UNREACHABLE);
+    assert_non_null(strstr(err.text, "BUSY Redis is busy"));
+    assert_true(is_owed && is_still_owed);
+    LKS_EVENTUALLY(!lk_client_owes(client), 10000);
+    print_message("# made up for after %.0f ms\n", lks_now_ms() - over_ms);
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", "owed"), 0);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK); /* who repeats it all the same */
+    assert_int_equal(use(client, "owed", NULL), LK_OK);
+    lk_lock_free(lock);
+    lk_client_close(client);
 }
 
 /* Also after one that failed in between. */
