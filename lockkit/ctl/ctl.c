@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "utf8.h"
 
@@ -18,6 +19,14 @@ static void say(const char *format, va_list args)
 
     (void)vsnprintf(line, sizeof line, format, args);
     (void)fprintf(stderr, "lockctl: %s\n", line);
+}
+
+int64_t ctl_now_ms(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* it always is there */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 int ctl_complain(const char *format, ...)

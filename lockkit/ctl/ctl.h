@@ -55,6 +55,8 @@ struct ctl_request {
     char **command;    /* run, lead: its words, ending with NULL */
 };
 
+int64_t ctl_now_ms(void); /* by the monotonic clock */
+
 /* Say what is wrong, in one line on stderr; gives CTL_USAGE, so that failing is one line. */
 int ctl_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

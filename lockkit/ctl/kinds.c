@@ -11,8 +11,7 @@
 
 #include "secrets.h"
 
-/* Half a second at most. */
-enum { LINGER_LOOK_MS = 5, LINGER_LOOKS = 100, QUIET_LOOKS = 3, LEAVE_TRIES = 3 };
+enum { LOOK_MS = 5, AGAIN_MS = 50, REDLOCK_LINGER_MS = 500 };
 
 /* ---- how each is made ------------------------------------------------------------------------ */
 
@@ -197,19 +196,26 @@ void kinds_cancel(struct kinds_hold *hold)
     lk_semaphore_cancel(hold->semaphore);
 }
 
-/* A semaphore's answer that was lost is asked for again: nothing else would give the permit back. */
-static lk_status release_semaphore(struct kinds_hold *hold, struct lk_error *err)
+/* A server that is away, stands still or refuses for now is asked again, as long as the grace lasts. */
+static bool is_to_repeat(const struct kinds_hold *hold, lk_status status, int64_t began_ms)
 {
-    lk_status status = lk_semaphore_release(hold->semaphore, 1, err);
-
-    for (int i = 0; i < 3 && (status == LK_UNKNOWN || status == LK_UNREACHABLE); i++)
-        status = lk_semaphore_release(hold->semaphore, 1, err);
-    return status;
+    if (status != LK_UNKNOWN && status != LK_UNREACHABLE && status != LK_EXHAUSTED) return false;
+    if (ctl_now_ms() - began_ms >= hold->request->grace_ms) return false;
+    (void)poll(NULL, 0, AGAIN_MS);
+    return true;
 }
 
 lk_status kinds_release(struct kinds_hold *hold, struct lk_error *err)
 {
-    return hold->lock ? lk_lock_release(hold->lock, err) : release_semaphore(hold, err);
+    int64_t began_ms = ctl_now_ms();
+    bool is_worth_it = !hold->lock || lk_held(hold->lock); /* else it is gone anyway */
+    lk_status status = LK_OK;
+
+    do
+        status = hold->lock ? lk_lock_release(hold->lock, err)
+                            : lk_semaphore_release(hold->semaphore, 1, err);
+    while (is_worth_it && is_to_repeat(hold, status, began_ms));
+    return status;
 }
 
 static void free_lock(struct kinds_hold *hold)
@@ -278,13 +284,15 @@ static lk_status leave_lock(struct kinds_hold *hold, const char *token, int64_t 
 lk_status kinds_leave(struct kinds_hold *hold, int64_t rest_ms, struct lk_error *err)
 {
     char token[128];
-    lk_status status = LK_UNKNOWN;
+    int64_t began_ms = ctl_now_ms();
+    lk_status status = LK_OK;
 
     (void)snprintf(token, sizeof token, "%s", lk_lock_token(hold->lock));
     free_lock(hold); /* or its renewal would put back what is cut */
-    for (int i = 0; i < LEAVE_TRIES && (status == LK_UNKNOWN || status == LK_UNREACHABLE); i++)
+    do
         status = hold->request->kind->has_permits ? leave_permit(hold, token, rest_ms, err)
                                                   : leave_lock(hold, token, rest_ms, err);
+    while (is_to_repeat(hold, status, began_ms));
     return status;
 }
 
@@ -298,33 +306,22 @@ bool kinds_is_unset(struct kinds_hold *hold)
            found.layout == LK_LAYOUT_NONE;
 }
 
-static bool is_quiet(const struct kinds_hold *hold)
-{
-    struct lk_pool_usage usage;
-
-    for (size_t i = 0; i < hold->client_count; i++) {
-        lk_client_pool_usage(hold->clients[i], &usage);
-        if (usage.busy > 0) return false;
-    }
-    return true;
-}
-
-/* A redlock is given back when a majority says so. The others may have to be asked again yet: when
-   nobody is there to do it, their part of the lock lasts as long as its lease. */
+/* What is still to be given back, after an acquire that failed or on servers that a redlock did not wait for (and of
+   which some may be away), lasts as long as its lease when nobody is there to do it. */
 static void linger(const struct kinds_hold *hold)
 {
-    unsigned quiet = 0;
+    int64_t until_ms = ctl_now_ms() + hold->request->grace_ms;
 
-    for (unsigned i = 0; i < LINGER_LOOKS && quiet < QUIET_LOOKS; i++) {
-        quiet = is_quiet(hold) ? quiet + 1 : 0;
-        (void)poll(NULL, 0, LINGER_LOOK_MS);
-    }
+    if (hold->request->kind->is_redlock) until_ms = ctl_now_ms() + REDLOCK_LINGER_MS;
+    for (size_t i = 0; i < hold->client_count; i++)
+        while (lk_client_owes(hold->clients[i]) && ctl_now_ms() < until_ms)
+            (void)poll(NULL, 0, LOOK_MS);
 }
 
 void kinds_close(struct kinds_hold *hold)
 {
-    if (hold->lock && hold->request->kind->is_redlock) linger(hold);
     free_lock(hold);
+    linger(hold);
     lk_semaphore_free(hold->semaphore);
     for (size_t i = 0; i < hold->client_count; i++)
         lk_client_close(hold->clients[i]);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -38,14 +37,6 @@ struct run {
     struct orphans orphans;
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now = {0};
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* it always is there */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- the lock -------------------------------------------------------------------------------- */
 
 static int complain_of_acquire(struct run *run, const struct lk_error *err)
@@ -70,7 +61,7 @@ static int acquire(struct run *run)
         return CTL_SIGNAL + signal;
     }
     if (status != LK_OK) return complain_of_acquire(run, &err);
-    run->held_at_ms = now_ms();
+    run->held_at_ms = ctl_now_ms();
     ctl_tell(run->request, "%s: held", run->shown);
     return CTL_OK;
 }
@@ -78,7 +69,7 @@ static int acquire(struct run *run)
 /* What --at-least still asks for; 0: nothing, or nothing has run. */
 static int64_t rest_of(const struct run *run)
 {
-    int64_t rest_ms = run->request->at_least_ms - (now_ms() - run->held_at_ms);
+    int64_t rest_ms = run->request->at_least_ms - (ctl_now_ms() - run->held_at_ms);
 
     return run->has_run && !run->is_lost && rest_ms > 0 ? rest_ms : 0;
 }
@@ -193,7 +184,7 @@ static void act_on_loss(struct run *run)
     case CTL_ON_LOST_TERM:
         (void)ctl_complain("%s: the lock was lost; the command is told to end (TERM)", run->shown);
         end_by(run, SIGTERM);
-        run->kill_at_ms = now_ms() + run->request->grace_ms;
+        run->kill_at_ms = ctl_now_ms() + run->request->grace_ms;
         return;
     case CTL_ON_LOST_KILL:
         (void)ctl_complain("%s: the lock was lost; the command is killed", run->shown);
@@ -207,7 +198,7 @@ static void act_on_loss(struct run *run)
 
 static void tend_grace(struct run *run)
 {
-    if (run->ends_by != SIGTERM || now_ms() < run->kill_at_ms) return;
+    if (run->ends_by != SIGTERM || ctl_now_ms() < run->kill_at_ms) return;
     (void)ctl_complain("%s: the command has not ended in %" PRId64 " ms; it is killed", run->shown,
                        run->request->grace_ms);
     end_by(run, SIGKILL);

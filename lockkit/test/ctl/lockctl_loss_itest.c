@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test/support/lk_busy.h"
 #include "test/support/lk_ctl.h"
 
 enum { SOON_MS = 5000, FLAGS_MAX = 6 };
@@ -408,6 +409,31 @@ TEST(a_server_that_stands_still_is_a_loss_when_the_lease_is_over)
     lks_server_resume(server);
     assert_int_equal(76, lkc_finish(&program));
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", "still") == 0, SOON_MS);
+}
+
+/* What it does not take is offered again, as long as the grace lasts. */
+TEST(a_busy_server_gets_the_lock_back_all_the_same)
+{
+    static const char *const kinds[] = {"busy", "semaphore:busy-2"};
+    const char *const flags[][FLAGS_MAX] = {{"--grace", "20000"},
+                                            {"--grace", "20000", "--permits", "1"}};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct lkc_program program = {.pid = 0};
+        const char *go = new_file("go");
+        const char *over = new_file("over");
+
+        (void)start(&program, kinds[i], flags[i], lks_format(READY "%s; : >%s", await(go), over));
+        pthread_t whose = lks_busy_begin(server);
+        make_file(go);
+        LKS_EVENTUALLY(access(over, F_OK) == 0, SOON_MS);
+        lks_nap(300); /* it has tried */
+        lks_busy_end(server, whose);
+        assert_int_equal(0, lkc_finish(&program));
+        assert_string_equal(program.err, "");
+    }
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", "busy"), 0);
+    assert_string_equal(LKS_TEXT(server, "GET", "busy-2"), "1");
 }
 
 TEST(without_renewal_it_ends_with_its_lease)
