@@ -97,16 +97,17 @@ struct lki_debt *lki_pending_take_debt(struct lki_pending *pending)
 void lki_pending_pass_on(struct lki_pending *pending, void (*owe)(void *arg, struct lki_debt *debt),
                          void *arg)
 {
-    struct lki_debt *debt = NULL;
+    (void)pthread_mutex_lock(&pending->mutex);
+    struct lki_debt *debt = pending->debts;
+    pending->debts = NULL;
+    pending->debt_count = 0;
+    (void)pthread_mutex_unlock(&pending->mutex);
+    while (debt) {
+        struct lki_debt *next = debt->next;
 
-    do {
-        (void)pthread_mutex_lock(&pending->mutex);
-        debt = pending->debts;
-        if (debt) pending->debts = debt->next;
-        pending->debt_count -= debt != NULL;
-        (void)pthread_mutex_unlock(&pending->mutex);
-        if (debt) owe(arg, debt);
-    } while (debt);
+        owe(arg, debt);
+        debt = next;
+    }
 }
 
 bool lki_pending_owes(struct lki_pending *pending)

@@ -99,47 +99,25 @@ bool lki_reply_is_error(const lk_reply *reply, const char *code)
  * here is as ERR: a module's, or a script's own.
  */
 static const struct meaning {
-    const char *word;
     lk_refusal refusal;
     enum lki_kin kin;
+    const char *words[16]; /* up to NULL */
 } meanings[] = {
-    {"BUSY", LK_REFUSAL_NOT_NOW, LKI_OF_ANY}, /* a script, or a module's command, takes long */
-    {"LOADING", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
-    {"MASTERDOWN", LK_REFUSAL_NOT_NOW, LKI_OF_REPLICA},
-    {"MISCONF", LK_REFUSAL_NOT_NOW, LKI_OF_ANY}, /* it cannot write to its disk */
-    {"OOM", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
-    {"NOREPLICAS", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
-    {"UNBLOCKED", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
-    {"ERR max number of clients", LK_REFUSAL_NOT_NOW, LKI_OF_ANY}, /* before ERR */
-    {"NOMASTERLINK", LK_REFUSAL_NOT_NOW, LKI_OF_REPLICA},
-    {"TRYAGAIN", LK_REFUSAL_NOT_NOW, LKI_OF_CLUSTER},
-    {"CLUSTERDOWN", LK_REFUSAL_NOT_NOW, LKI_OF_CLUSTER},
-    {"NOTREADY", LK_REFUSAL_NOT_NOW, LKI_OF_ANY}, /* servers that move slots, to each other */
-    {"INPROG", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},   /* this one and the next two: Sentinels */
-    {"NOGOODSLAVE", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
-    {"NOQUORUM", LK_REFUSAL_NOT_NOW, LKI_OF_ANY},
-    {"MOVED", LK_REFUSAL_NOT_HERE, LKI_OF_CLUSTER},
-    {"ASK", LK_REFUSAL_NOT_HERE, LKI_OF_CLUSTER},
-    {"READONLY", LK_REFUSAL_NOT_HERE, LKI_OF_REPLICA},
-    {"REDIRECT", LK_REFUSAL_NOT_HERE, LKI_OF_REPLICA}, /* Valkey's, for clients that ask for it */
-    {"NOAUTH", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"WRONGPASS", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"NOPERM", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"DENIED", LK_REFUSAL_NEVER, LKI_OF_ANY}, /* protected mode */
-    {"NOPROTO", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"WRONGTYPE", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"INVALIDOBJ", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"BUSYKEY", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"BUSYGROUP", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"NOGROUP", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"NOGOODPRIMARY", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"UNKILLABLE", LK_REFUSAL_NEVER, LKI_OF_ANY},
-    {"NOTBUSY", LK_REFUSAL_OURS, LKI_OF_ANY},
-    {"CROSSSLOT", LK_REFUSAL_OURS, LKI_OF_ANY},
-    {"NOSCRIPT", LK_REFUSAL_OURS, LKI_OF_ANY},
-    {"EXECABORT", LK_REFUSAL_OURS, LKI_OF_ANY}, /* of an earlier command, which has said why */
-    {"IOERR", LK_REFUSAL_OURS, LKI_OF_ANY},     /* MIGRATE: done, or not */
-    {"ERR", LK_REFUSAL_OURS, LKI_OF_ANY},
+    {LK_REFUSAL_NOT_NOW,
+     LKI_OF_ANY,
+     {"BUSY", "LOADING", "MISCONF", "OOM", "NOREPLICAS", "UNBLOCKED", "ERR max number of clients",
+      "NOTREADY" /* servers that move slots */, "INPROG", "NOGOODSLAVE", "NOQUORUM"}},
+    {LK_REFUSAL_NOT_NOW, LKI_OF_REPLICA, {"MASTERDOWN", "NOMASTERLINK"}},
+    {LK_REFUSAL_NOT_NOW, LKI_OF_CLUSTER, {"TRYAGAIN", "CLUSTERDOWN"}},
+    {LK_REFUSAL_NOT_HERE, LKI_OF_CLUSTER, {"MOVED", "ASK"}},
+    {LK_REFUSAL_NOT_HERE, LKI_OF_REPLICA, {"READONLY", "REDIRECT"}},
+    {LK_REFUSAL_NEVER,
+     LKI_OF_ANY,
+     {"NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "NOPROTO", "WRONGTYPE", "INVALIDOBJ", "BUSYKEY",
+      "BUSYGROUP", "NOGROUP", "NOGOODPRIMARY", "UNKILLABLE"}},
+    {LK_REFUSAL_OURS,
+     LKI_OF_ANY, /* EXECABORT: an earlier answer says why. IOERR: done, or not */
+     {"ERR", "NOSCRIPT", "EXECABORT", "CROSSSLOT", "NOTBUSY", "IOERR"}},
 };
 
 static bool begins_with(const char *words, const char *word)
@@ -147,6 +125,15 @@ static bool begins_with(const char *words, const char *word)
     size_t len = strlen(word);
 
     return strncmp(words, word, len) == 0 && (words[len] == ' ' || words[len] == '\0');
+}
+
+static bool has_word(const struct meaning *meaning, const char *words)
+{
+    const char *const *word = meaning->words;
+
+    while (*word && !begins_with(words, *word))
+        word++;
+    return *word != NULL;
 }
 
 /* Of an error. */
@@ -158,7 +145,7 @@ static const struct meaning *meaning_of(const lk_reply *reply)
     size_t i = 0;
 
     if (strncmp(words, aborted, sizeof aborted - 1) == 0) words += sizeof aborted - 1;
-    while (i < LAST && !begins_with(words, meanings[i].word))
+    while (i < LAST && !has_word(&meanings[i], words))
         i++;
     return &meanings[i];
 }
