@@ -54,17 +54,12 @@ store_status store_failed(struct lk_error *err, const lk_reply *reply)
     return STORE_FAILED;
 }
 
-/* What an error answer means: a server that does not serve now has executed nothing. */
-static store_status status_of_words(const char *words)
+/* fork_check.lua's: it has executed nothing, as with all that lockkit says to be refused for now. */
+static store_status status_of_refusal(lk_refusal refusal, const char *words)
 {
-    static const char *const away[] = {
-        "CLUSTERDOWN", "LOADING",    "MASTERDOWN", "READONLY",
-        "TRYAGAIN",    "NOREPLICAS", "UNCHECKED" /* fork_check.lua */};
+    bool is_away = refusal == LK_REFUSAL_NOT_NOW || refusal == LK_REFUSAL_NOT_HERE;
 
-    for (size_t i = 0; i < sizeof away / sizeof away[0]; i++) {
-        if (strncmp(words, away[i], strlen(away[i])) == 0) return STORE_UNAVAILABLE;
-    }
-    return STORE_FAILED;
+    return is_away || strncmp(words, "UNCHECKED", 9) == 0 ? STORE_UNAVAILABLE : STORE_FAILED;
 }
 
 /* Whether any of the replies is an error, which is then put into *err; else STORE_OK. */
@@ -73,7 +68,7 @@ static store_status find_failure(lk_reply *const *replies, size_t count, struct 
     for (size_t i = 0; i < count; i++) {
         if (lk_reply_type_of(replies[i]) != LK_REPLY_ERROR) continue;
         (void)store_failed(err, replies[i]);
-        return status_of_words(lk_reply_bytes(replies[i]).data);
+        return status_of_refusal(lk_reply_refusal(replies[i]), lk_reply_bytes(replies[i]).data);
     }
     return STORE_OK;
 }
@@ -133,7 +128,7 @@ store_status store_run(struct store *store, enum store_script which, struct lk_e
     eval.script = store->scripts[which];
     lk_status status = lk_client_eval(store->client, &eval, 0, reply, &own);
     if (status != LK_OK && err) *err = own;
-    return status == LK_SERVER ? status_of_words(own.text) : status_of(status);
+    return status == LK_SERVER ? status_of_refusal(LK_REFUSAL_OURS, own.text) : status_of(status);
 }
 
 bool store_to_number(const lk_reply *reply, int64_t *out)

@@ -475,6 +475,31 @@ TEST(a_server_that_does_not_serve_now_has_executed_nothing, struct sale_world *w
     assert_int_equal(store_load_sale(here, "s", &sale, &err), STORE_UNAVAILABLE); /* MASTERDOWN */
     assert_true(sale_do(world->client, "CONFIG SET replica-serve-stale-data yes"));
     assert_true(sale_do(world->client, "REPLICAOF NO ONE"));
+    assert_true(sale_do(world->client, "CONFIG SET maxmemory 1"));
+    assert_int_equal(store_end_sale(here, "s", &end, &err), STORE_UNAVAILABLE); /* OOM */
+    assert_true(sale_do(world->client, "CONFIG SET maxmemory 0"));
+    assert_int_equal(store_load_sale(here, "s", &sale, NULL), STORE_OK);
+    assert_string_not_equal(sale.stored_state, "ended");
+}
+
+/* Nobody waits for the script, which goes on all the same. */
+TEST(a_server_that_a_script_keeps_busy_has_executed_nothing, struct sale_world *world)
+{
+    const struct lk_bytes words[] = {LK_BYTES("EVAL"), LK_BYTES("while true do end"),
+                                     LK_BYTES("0")};
+    const struct lk_command endless = {words, 3};
+    struct sale_step_end end;
+    struct lk_error err = {0};
+    struct sale sale;
+    lk_reply *reply = NULL;
+
+    put_up("s");
+    assert_true(sale_do(world->client, "CONFIG SET lua-time-limit 1"));
+    assert_int_equal(lk_client_call(world->client, &endless, 1, 200, &reply, NULL), LK_UNKNOWN);
+    assert_int_equal(store_end_sale(here, "s", &end, &err), STORE_UNAVAILABLE);
+    assert_int_equal(strncmp(err.text, "BUSY ", 5), 0);
+    assert_int_equal(store_load_sale(here, "s", &sale, &err), STORE_UNAVAILABLE);
+    assert_true(sale_do(world->client, "SCRIPT KILL"));
     assert_int_equal(store_load_sale(here, "s", &sale, NULL), STORE_OK);
     assert_string_not_equal(sale.stored_state, "ended");
 }
