@@ -105,7 +105,8 @@ test('a stream that is dead and does not say so is found out', async () => {
 
 test('a tab that nobody looks at gives its stream back', async () => {
   const [own, page] = await shop.openOwn(['--lab'], {});
-  const streams = async () => /^seckill_sse_clients (\d+)$/m.exec(await (await fetch(`${own.admin}/metrics`)).text())[1];
+  const streams = async () =>
+    /^seckill_sse_clients (\d+)$/m.exec(await (await fetch(`${own.admin}/metrics`)).text())[1];
   const look = (isHidden) =>
     page.evaluate((hidden) => {
       Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
