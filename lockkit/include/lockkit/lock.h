@@ -85,8 +85,8 @@ LK_MUST_CHECK lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_e
  * Returns  OK           released; or there was nothing to release (also for NULL). One of several
  *                       holds is released also when the server cannot be told: the last tells it.
  *          NOT_OWNER    the hold had already ended; whoever holds it now was left alone. Not so
- *                       after UNKNOWN, while the lease is not over: what is gone then was released
- *                       by the call that had no answer, so repeating it answers OK.
+ *                       after one of the next three, while the lease is not over: what is gone then
+ *                       was released by that call, or for it, so repeating it answers OK.
  *          UNKNOWN, UNREACHABLE, EXHAUSTED (no free connection)  no confirmation, or refused for now:
  *                       the client makes up for it until the lease is over (lk_client_owes()), also
  *                       when the handle is freed. It may be called again.

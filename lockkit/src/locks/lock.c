@@ -296,11 +296,12 @@ static bool is_unconfirmed(lk_status status)
 /* It is owed from the first time on until the lease is over, and the pool makes up for it. */
 static lk_status release_or_owe(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    if (!lock->may_be_released) lock->owe_until = lki_clock_after_ms(lock->lease_ms);
+    bool is_owed = !lock->client->backend; /* others have no pool of ours */
+
+    if (is_owed && !lock->may_be_released) lock->owe_until = lki_clock_after_ms(lock->lease_ms);
     lk_status status = lock->ops->release(lock, deadline, err);
     lock->owe_until = 0;
-    if (lock->client->backend ? status == LK_UNKNOWN : is_unconfirmed(status))
-        lock->may_be_released = true;
+    if (is_owed ? is_unconfirmed(status) : status == LK_UNKNOWN) lock->may_be_released = true;
     return status;
 }
 
