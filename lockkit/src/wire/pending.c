@@ -28,13 +28,12 @@ struct parked {
 };
 
 struct lki_pending {
-    pthread_mutex_t mutex; /* guards all below */
-    uint64_t tickets;      /* given out so far */
-    struct lki_debt *debts;
+    pthread_mutex_t mutex;  /* guards all below */
+    uint64_t tickets;       /* given out so far */
+    struct lki_debt *debts; /* in the order of coming */
     size_t debt_count;
     int64_t debts_rest_until;
     bool has_taken_debt; /* and it may not be anywhere here yet */
-    size_t size;
     size_t count;
     struct parked places[]; /* in the order of coming */
 };
@@ -48,8 +47,11 @@ static void owe_locked(struct lki_pending *pending, struct lki_debt *debt)
         lki_debt_free(debt);
         return;
     }
-    debt->next = pending->debts;
-    pending->debts = debt;
+    struct lki_debt **end = &pending->debts;
+    while (*end)
+        end = &(*end)->next;
+    debt->next = NULL;
+    *end = debt;
     pending->debt_count++;
 }
 
@@ -60,29 +62,13 @@ void lki_pending_owe(struct lki_pending *pending, struct lki_debt *debt)
     (void)pthread_mutex_unlock(&pending->mutex);
 }
 
-static size_t count_parked_debts_locked(const struct lki_pending *pending)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < pending->count; i++)
-        count += pending->places[i].debt != NULL;
-    return count;
-}
-
-/* Half of the connections are left to others, while a server that stands still answers none. */
-static bool may_pay_locked(const struct lki_pending *pending, int64_t now)
-{
-    return pending->debts_rest_until <= now &&
-           2 * count_parked_debts_locked(pending) < pending->size;
-}
-
 struct lki_debt *lki_pending_take_debt(struct lki_pending *pending)
 {
     struct lki_debt *debt = NULL;
     int64_t now = lki_clock_now();
 
     (void)pthread_mutex_lock(&pending->mutex);
-    while (may_pay_locked(pending, now) && (debt = pending->debts)) {
+    while (pending->debts_rest_until <= now && (debt = pending->debts)) {
         pending->debts = debt->next;
         pending->debt_count--;
         if (debt->until > now) break;
@@ -113,8 +99,9 @@ void lki_pending_pass_on(struct lki_pending *pending, void (*owe)(void *arg, str
 bool lki_pending_owes(struct lki_pending *pending)
 {
     (void)pthread_mutex_lock(&pending->mutex);
-    bool is_any =
-        pending->debts || pending->has_taken_debt || count_parked_debts_locked(pending) > 0;
+    bool is_any = pending->debts || pending->has_taken_debt;
+    for (size_t i = 0; i < pending->count; i++)
+        is_any |= pending->places[i].debt != NULL;
     (void)pthread_mutex_unlock(&pending->mutex);
     return is_any;
 }
@@ -193,7 +180,8 @@ struct lki_redis *lki_pending_collect(struct lki_pending *pending)
 
         if (!is_over(place)) continue;
         redis = place->redis;
-        if (place->debt) pending->debts_rest_until = lki_clock_after_ms(AGAIN_MS);
+        if (place->debt && place->owed == 0) /* else its connection has ended */
+            pending->debts_rest_until = lki_clock_after_ms(AGAIN_MS);
         owe_locked(pending, place->debt);
         remove_locked(pending, i);
     }
@@ -216,7 +204,6 @@ struct lki_pending *lki_pending_new(unsigned size)
     struct lki_pending *pending = calloc(1, sizeof *pending + size * sizeof pending->places[0]);
 
     if (!pending) return NULL;
-    pending->size = size;
     (void)pthread_mutex_init(&pending->mutex, NULL);
     return pending;
 }

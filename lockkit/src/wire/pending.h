@@ -38,8 +38,8 @@ struct lki_redis *lki_pending_collect(struct lki_pending *pending);
 
 /* A debt without a connection: some, at least; a flood is left to the leases. Takes it. */
 void lki_pending_owe(struct lki_pending *pending, struct lki_debt *debt);
-/* One that is due, yours until it is entered or owed again. NULL: none; or enough are being paid, or the
-   last answer was a refusal, a moment ago. One thread does this. */
+/* One that is due, yours until it is entered or owed again. NULL: none; or the last
+   answer was a refusal, a moment ago. One thread does this. */
 struct lki_debt *lki_pending_take_debt(struct lki_pending *pending);
 /* All that have no connection, to somebody who takes them. */
 void lki_pending_pass_on(struct lki_pending *pending, void (*owe)(void *arg, struct lki_debt *debt),
