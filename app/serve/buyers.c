@@ -23,7 +23,8 @@ void buyers_time(struct service *service, struct http_request *request, const ch
     TEXT_ADD(&body, "{");
     text_add_member(&body, "serverTime", moment);
     text_add_count(&body, "epochMs", now_ms);
-    TEXT_ADD(&body, "}\n");
+    text_add_name(&body, "lab");
+    text_add_string(&body, service->config->lab ? "true}\n" : "false}\n");
     http_send_json(request, 200, &body);
 }
 

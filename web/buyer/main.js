@@ -58,12 +58,6 @@ async function insist(path, askIt = ask) {
   }
 }
 
-/* Whether there is a lab: what the service is besides is the operators'. */
-async function askForLab(path) {
-  const answer = await ask(path, { method: 'HEAD' });
-  return { ...answer, body: answer.status === 200, status: answer.status === 404 ? 200 : answer.status };
-}
-
 /* The sale that is meant; null after the list was shown, which leads on by its links. */
 async function chooseSale() {
   const wanted = new URLSearchParams(location.search).get('sale');
@@ -87,7 +81,7 @@ async function start() {
   const clock = startServerClock();
 
   show(notice('page.connecting'));
-  const isLab = await insist('/lab', askForLab);
+  const { lab: isLab } = await insist('/api/v1/time');
   if (isLab) LAB_LINKS.forEach(frame.addLink);
   const identity = createIdentity(isLab);
   const saleId = await chooseSale();

@@ -102,6 +102,7 @@ TEST(the_time_is_told, struct app_fixture *self)
     assert_int_equal(self->reply.status, 200);
     assert_int_equal(strlen(app_member(&self->reply, "serverTime")), 24);
     assert_true(app_number(&self->reply, "epochMs") > 1700000000000);
+    assert_non_null(strstr(self->reply.body, "\"lab\":true"));
 }
 
 TEST(a_purchase_gets_the_answer_it_deserves, struct app_fixture *self)
