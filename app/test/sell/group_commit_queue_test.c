@@ -17,8 +17,8 @@ static struct {
     _Atomic int64_t batch_ms; /* what the guard takes */
     atomic_bool is_shut;      /* the gate behind which it waits */
     atomic_uint sold;
-    int64_t limit_ms; /* that the guard was told last */
-    int64_t ask_ms;   /* what a question to Redis takes before */
+    _Atomic int64_t limit_ms; /* that the guard was told last */
+    _Atomic int64_t ask_ms;   /* what a question to Redis takes before */
 } world;
 
 static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchase **batch,
