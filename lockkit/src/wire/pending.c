@@ -16,7 +16,7 @@
 
 enum {
     DEBTS_MAX = 1024,
-    AGAIN_MS = 200, /* a server that has refused is asked again after that */
+    AGAIN_MS = 50, /* a server that has refused is asked again after that */
 };
 
 struct parked {

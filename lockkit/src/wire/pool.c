@@ -22,7 +22,8 @@
 #include "dns.h"
 
 enum {
-    SWEEP_MS = 20,       /* how often the thread looks at parked connections, while there are any */
+    SWEEP_MS = 20, /* how often the thread looks at parked connections, while there are any */
+    SWEEP_OWED_MS = 5,
     SWEEPS_IN_VAIN = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
     DUE_PAUSE_MAX_MS = 600000,
     RENEW_MS = 500, /* at the most, before the same reason counts again */
@@ -641,7 +642,8 @@ static void pass_on_debts(struct lki_pool *pool)
 /* Called and returns with the mutex held. in_vain: how often there was nothing to look after. */
 static void look_after_parked_locked(struct lki_pool *pool, unsigned *in_vain)
 {
-    int64_t until = lki_clock_after_ms(SWEEP_MS);
+    bool is_paying = lki_pending_owes(pool->pending); /* others may wait for the connection */
+    int64_t until = lki_clock_after_ms(is_paying ? SWEEP_OWED_MS : SWEEP_MS);
 
     (void)lki_clock_wait(&pool->failed, &pool->mutex, until);
     (void)pthread_mutex_unlock(&pool->mutex);
@@ -691,6 +693,18 @@ static void reconnect_locked(struct lki_pool *pool)
     (void)pthread_cond_broadcast(&pool->returned);
 }
 
+/* Before the next attempt. A connection that was idle may stand all the same, for what is owed. */
+static void pause_locked(struct lki_pool *pool, int64_t until, unsigned *in_vain)
+{
+    while (!pool->is_stopping && lki_clock_left_ms(until) > 0) {
+        if (pool->is_sweeping) {
+            look_after_parked_locked(pool, in_vain);
+        } else {
+            (void)lki_clock_wait(&pool->failed, &pool->mutex, until);
+        }
+    }
+}
+
 void *lki_pool_main(void *arg)
 {
     struct lki_pool *pool = arg;
@@ -703,7 +717,7 @@ void *lki_pool_main(void *arg)
             int64_t pause_ms = lki_backoff_next(&backoff, pool->options.backoff_ms);
             int64_t until = lki_clock_after_ms(pause_ms);
 
-            while (!pool->is_stopping && lki_clock_wait(&pool->failed, &pool->mutex, until)) {}
+            pause_locked(pool, until, &in_vain);
             if (!pool->is_stopping) reconnect_locked(pool);
             if (!pool->is_stopping && pool->is_sweeping) look_after_parked_locked(pool, &in_vain);
         } else if (pool->is_suspect) {
