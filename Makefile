@@ -55,7 +55,7 @@ SOAKS    := $(call tests,%_soak.c) $(wildcard */test/*/*_soak.sh)
 INTEROPS := $(call tests,%_interop.c)
 tests_named = $(foreach t,$(1),$(filter %/$(t)_itest %/$(t)_itest.sh %/$(t)_itest.py,$(ITESTS)))
 UPLOT := build/web/uplot/uplot.js build/web/uplot/uplot.css
-PAGES := $(filter-out web/test/%,$(wildcard $(foreach t,html css js svg,web/*/*.$(t)))) $(UPLOT)
+PAGES := $(filter-out web/test/%,$(wildcard $(foreach t,css js svg,web/*/*.$(t)))) $(UPLOT)
 SO := $(O)/liblockkit.so.$(VERSION)
 LIBRARIES := $(O)/installed/liblockkit.a $(SO) $(BACKENDS:%=$(O)/liblockkit-%.so.0)
 .DELETE_ON_ERROR .SECONDARY .SECONDEXPANSION .SUFFIXES:
@@ -219,7 +219,7 @@ $(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
 $(O)/gen/pages_table.o: app/serve/pages.h
 $(O)/gen/pages_table.c: web/embed.sh $(PAGES) $(filter web/%,$(sort $(dir $(PAGES)))) Makefile
 	@mkdir -p $(@D) && echo "  EMBED $@"
-	@web/embed.sh $(PAGES) > $@.part
+	@web/embed.sh $(@D)/pages $(PAGES) > $@.part
 	@mv $@.part $@
 build/web/npm.done: flags := --omit=dev
 build/%/npm.done: web/fetch.sh web/package.json web/package-lock.json

@@ -1,18 +1,62 @@
 #!/bin/sh
 # Turn the files of the pages into one C table for app/serve/pages.c: address, type, entity tag, bytes.
-#   embed.sh FILE... >TABLE.c
-# FOLDER/index.html is the page /FOLDER, but buyer/index.html is /, errata/index.html /lab/errata; FOLDER/NAME is /assets/FOLDER/NAME.
-# The bytes come in by .incbin, so they are the file's, whatever they are.
+#   embed.sh DIR FILE... >TABLE.c
+# FOLDER/NAME is /assets/FOLDER/NAME; the pages themselves are made in DIR, all after one pattern. The bytes come in by
+# .incbin, so they are the file's, whatever they are.
 set -eu
 
-address_of() {
-    folder=$(basename "$(dirname "$1")")
-    case $folder/$(basename "$1") in
-    buyer/index.html) echo / ;;
-    errata/index.html) echo /lab/errata ;;
-    */index.html) echo "/$folder" ;;
-    *) echo "/assets/$folder/$(basename "$1")" ;;
-    esac
+# address | folder | title | style sheets besides shared/base.css
+pages='/|buyer|Flash sale 秒杀|buyer/buyer.css
+/class|class|Class 课堂|class/class.css
+/classroom|classroom|Classroom 教室|class/class.css
+/dashboard|dashboard|Operations 运营台|uplot/uplot.css dashboard/dashboard.css
+/lab|lab|Lock lab 锁实验室|lab/lab.css lab/run.css
+/lab/errata|errata|What the articles say, played 文章怎么说|errata/errata.css
+/ways|ways|Ways to a lock 通往锁的路|ways/ways.css'
+
+# What each imports at once, as FOLDER/NAME.
+imports() { # FOLDER/NAME...
+    for module in "$@"; do
+        sed -n "s|.* from '\./\(.*\)';|${module%/*}/\1|p; s|.* from '\.\./\(.*\)';|\1|p" "web/$module"
+    done
+}
+
+# All that a page's main.js needs: named in its head, so that none waits for another to be read.
+modules_of() { # FOLDER
+    all=$1/main.js more=
+    until [ "$all" = "$more" ]; do
+        more=$all
+        # shellcheck disable=SC2086  # words
+        all=$({ echo "$more" && imports $more; } | sort -u)
+    done
+    echo "$all" | grep -vx "$1/main.js"
+}
+
+# shellcheck disable=SC2086  # words
+make_page() { # FOLDER TITLE STYLES
+    cat <<END
+<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>$2</title>
+    <link rel="icon" href="/assets/shared/icon.svg" type="image/svg+xml" />
+    <script src="/assets/shared/boot.js"></script>
+$(printf '    <link rel="stylesheet" href="/assets/%s" />\n' shared/base.css $3)
+$(modules_of "$1" | sed 's|.*|    <link rel="modulepreload" href="/assets/&" />|')
+    <script type="module" src="/assets/$1/main.js"></script>
+  </head>
+  <body>
+    <header class="top"></header>
+    <main id="main" tabindex="-1">
+      <noscript>
+        <p class="panel">This page needs JavaScript. <span lang="zh-CN">此页面需要启用 JavaScript。</span></p>
+      </noscript>
+    </main>
+  </body>
+</html>
+END
 }
 
 type_of() {
@@ -28,21 +72,28 @@ type_of() {
     esac
 }
 
+n=0
+embed() { # ADDRESS FILE
+    type=$(type_of "$2")
+    printf '\n__asm__(".pushsection .rodata\\nweb_%d: .incbin \\"%s\\"\\n.popsection");\n' "$n" "$2"
+    printf 'extern const char web_%d[] __attribute__((visibility("hidden")));\n' "$n"
+    printf '    {"%s", "%s", "\\"%s\\"", web_%d, %d},\n' \
+        "$1" "$type" "$(sha256sum <"$2" | cut -c1-32)" "$n" "$(wc -c <"$2")" >>"$dir/rows"
+    n=$((n + 1))
+}
+
+dir=$1
+shift
+mkdir -p "$dir"
+printf '\nconst struct page pages[] = {\n' >"$dir/rows"
 echo '/* Made by web/embed.sh. */'
 echo '#include "serve/pages.h"'
-n=0
-for file in "$@"; do
-    printf '\n__asm__(".pushsection .rodata\\nweb_%d: .incbin \\"%s\\"\\n.popsection");\n' "$n" "$file"
-    printf 'extern const char web_%d[] __attribute__((visibility("hidden")));\n' "$n"
-    n=$((n + 1))
-done
-printf '\nconst struct page pages[] = {\n'
-n=0
-for file in "$@"; do
-    type=$(type_of "$file")
-    tag=$(sha256sum <"$file" | cut -c1-32)
-    printf '    {"%s", "%s", "\\"%s\\"", web_%d, %d},\n' \
-        "$(address_of "$file")" "$type" "$tag" "$n" "$(wc -c <"$file")"
-    n=$((n + 1))
-done
+while IFS='|' read -r address folder title styles; do
+    make_page "$folder" "$title" "$styles" >"$dir/$folder.html"
+    embed "$address" "$dir/$folder.html"
+done <<END
+$pages
+END
+for file in "$@"; do embed "/assets/$(basename "$(dirname "$file")")/$(basename "$file")" "$file"; done
+cat "$dir/rows"
 printf '    {0},\n};\n'

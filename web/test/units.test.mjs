@@ -3,8 +3,6 @@
  * a service that answers as the test wants.
  */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { BURST_KINDS } from '../buyer/burst.js';
@@ -25,31 +23,6 @@ import { fill } from '../shared/i18n.js';
 import { afterSleep, estimateOffset } from '../shared/server-clock.js';
 import { createStorage } from '../shared/storage.js';
 import { waysMessages } from '../ways/messages.js';
-
-/* ---- files ------------------------------------------------------------------------------------- */
-
-const web = new URL('..', import.meta.url).pathname;
-const pages = readdirSync(web).filter((name) => existsSync(join(web, name, 'index.html')));
-
-/** All modules that a module needs, itself included; paths below web/. */
-function modulesOf(module, found = new Set()) {
-  if (found.has(module) || module.startsWith('/')) return found;
-  found.add(module);
-  for (const [, name] of readFileSync(join(web, module), 'utf8').matchAll(/ from '([^']+)';/g)) {
-    modulesOf(name.startsWith('/') ? name : join(module, '..', name), found);
-  }
-  return found;
-}
-
-for (const page of pages) {
-  test(`/${page}: every module is named in the head, so that none waits for another to be read`, () => {
-    const html = readFileSync(join(web, page, 'index.html'), 'utf8');
-    const named = [...html.matchAll(/<link rel="modulepreload" href="\/assets\/([^"]+)"/g)].map(([, name]) => name);
-    const needed = [...modulesOf(`${page}/main.js`)].filter((name) => name !== `${page}/main.js`);
-
-    assert.deepEqual(named.sort(), needed.sort());
-  });
-}
 
 /* ---- texts ------------------------------------------------------------------------------------- */
 
