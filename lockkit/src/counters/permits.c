@@ -255,12 +255,23 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
 
 /* ---- what is done with a permit -------------------------------------------------------------- */
 
+/* When the last of them has come back by itself; of those that another process took that is not known. */
+static int64_t last_end(const struct lk_permit *list, size_t count)
+{
+    int64_t last = lki_clock_after_ms(LKI_DEFAULT_LEASE_MS);
+
+    for (size_t i = 0; i < count; i++)
+        if (list[i].ends_ns > last) last = list[i].ends_ns;
+    return last;
+}
+
 /* Asked again when the answer was lost: if none is out then, the first time did it. */
 static lk_status give_surely(struct lki_permit_list *list, struct lk_error *err)
 {
     bool is_none = false;
     lk_status status = lki_permit_list_give(list, NULL, err);
 
+    list->owe_until = 0; /* where the first time failed, it is owed */
     if (status != LK_UNKNOWN) return status;
     list->deadline = lki_context_deadline(list->client, 0);
     status = lki_permit_list_give(list, &is_none, err);
@@ -286,6 +297,7 @@ lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, 
     if (status == LK_OK) {
         struct lki_permit_list all = list_of(permits, ids, count);
 
+        if (!all.client->backend) all.owe_until = last_end(list, count);
         status = give_surely(&all, err);
         emit(permits, (struct lk_event){.type = LK_EVENT_RELEASE, .status = status, .attempts = 1},
              list, count, begin);

@@ -167,6 +167,29 @@ TEST(a_release_that_was_refused_is_made_up_for)
     lk_client_close(client);
 }
 
+TEST(so_is_a_release_of_permits)
+{
+    lk_client *client = lks_client(server);
+    lk_permits *permits = lk_permits_new(client, "owed-permits", NULL);
+    struct lk_permit taken[2];
+
+    assert_int_equal(lk_permits_try_set(permits, 2, NULL), LK_OK);
+    assert_int_equal(lk_permits_acquire(permits, &(struct lk_permit_options){.lease_ms = 600000},
+                                        taken, 2, NULL),
+                     LK_OK);
+    pthread_t whose = lks_busy_begin(server);
+    lk_status status = lk_permits_release(permits, taken, 2, NULL);
+    bool is_owed = lk_client_owes(client);
+    lks_busy_end(server, whose);
+
+    assert_int_equal(status, LK_UNREACHABLE);
+    assert_true(is_owed);
+    LKS_EVENTUALLY(!lk_client_owes(client), 10000);
+    assert_string_equal(LKS_TEXT(server, "GET", "owed-permits"), "2");
+    lk_permits_free(permits);
+    lk_client_close(client);
+}
+
 /* Also after one that failed in between. */
 AFTER_EACH()
 {
