@@ -57,7 +57,7 @@ test('without server-sent events it asks now and then', async () => {
   await page.reload();
   await page.waitForSelector('#feed[data-mode="polling"]');
   await shop.service.buy(id, 'somebody');
-  await page.waitForFunction(() => document.querySelector('#left').textContent === '4');
+  await page.waitForFunction(() => document.querySelector('#left')?.textContent === '4');
   await buy(page, 'yours');
   await page.unroute('**/events');
 });
@@ -88,7 +88,7 @@ test('a stream that is cut in the middle: it asks now and then, and streams agai
   await own.restart();
   await page.waitForSelector('#feed[data-mode="polling"]');
   await own.buy('cup', 'somebody');
-  await page.waitForFunction(() => document.querySelector('#left').textContent === '4');
+  await page.waitForFunction(() => document.querySelector('#left')?.textContent === '4');
   await page.unroute('**/events');
   await page.waitForSelector('#feed[data-mode="live"]', { timeout: 40_000 });
 });
@@ -119,7 +119,7 @@ test('a tab that nobody looks at gives its stream back', async () => {
   await own.buy('cup', 'somebody');
   await look(false);
   await page.waitForSelector('#feed[data-mode="live"]');
-  await page.waitForFunction(() => document.querySelector('#left').textContent === '4');
+  await page.waitForFunction(() => document.querySelector('#left')?.textContent === '4');
 });
 
 test('a full house of streams is no reason to know nothing', async () => {
@@ -129,7 +129,7 @@ test('a full house of streams is no reason to know nothing', async () => {
   const second = await openPage(shop.browser, own.url);
   await second.waitForSelector('#feed[data-mode="polling"]');
   await own.buy('cup', 'somebody');
-  await second.waitForFunction(() => document.querySelector('#left').textContent === '4');
+  await second.waitForFunction(() => document.querySelector('#left')?.textContent === '4');
 });
 
 /* ---- time -------------------------------------------------------------------------------------- */

@@ -118,7 +118,7 @@ test('a thousand buyers: as many have one as there were units', async () => {
 
   await ready(page);
   await page.click('#crowd');
-  await page.waitForFunction(() => /1,000 buyers answered/.test(document.querySelector('#crowd-status').textContent));
+  await page.waitForFunction(() => /1,000 buyers answered/.test(document.querySelector('#crowd-status')?.textContent));
   const numbers = await page.$$eval('.tally > div:not([hidden])', (rows) =>
     Object.fromEntries(rows.map((row) => [row.querySelector('dt').textContent, row.querySelector('dd').textContent])),
   );
@@ -159,14 +159,14 @@ describe('each look is accessible and fits; pictures in build/webtest/', () => {
       const page = await shop.open(soon, its);
 
       await page.waitForSelector('#count:not([hidden])');
-      await page.waitForFunction(() => /±/.test(document.querySelector('#synced').textContent));
+      await page.waitForFunction(() => /±/.test(document.querySelector('#synced')?.textContent));
       await look(page, `buyer-soon-${its.name}`);
 
       const id = await shop.newSale(100, its.lang === 'zh' ? { title: '手工茶碗' } : {});
       for (let i = 0; i < 36; i++) await shop.service.buy(id, `b-${i}`);
       await page.goto(`${shop.service.url}/?sale=${id}`);
       await ready(page);
-      await page.waitForFunction(() => /±/.test(document.querySelector('#synced').textContent));
+      await page.waitForFunction(() => /±/.test(document.querySelector('#synced')?.textContent));
       await look(page, `buyer-open-${its.name}`);
       await buy(page, 'yours');
       await pause(500);

@@ -33,7 +33,7 @@ test('24 pages buy 10 units at once: 10 have one, 14 are told the truth', async 
   const winners = pages.filter((_, i) => told[i] !== 'sold-out');
   assert.equal(new Set(await Promise.all(winners.map(orderOn))).size, 10);
   await Promise.all(
-    pages.map((page) => page.waitForFunction(() => document.querySelector('#left').textContent === '0')),
+    pages.map((page) => page.waitForFunction(() => document.querySelector('#left')?.textContent === '0')),
   );
   const audit = await shop.service.audit(id);
   assert.equal(audit.verdict, 'pass');
@@ -43,7 +43,7 @@ test('24 pages buy 10 units at once: 10 have one, 14 are told the truth', async 
 test('a sale in segments is one sale: stock live, the order found again, sold out, more put up', async () => {
   const [id, page] = await shop.openNew(4, {}, { segments: 3 });
   const left = (target, units) =>
-    target.waitForFunction((its) => document.querySelector('#left').textContent === its, units);
+    target.waitForFunction((its) => document.querySelector('#left')?.textContent === its, units);
 
   await ready(page);
   await page.waitForSelector('#feed[data-mode="live"]');
@@ -180,7 +180,7 @@ test('after the computer slept the countdown goes by its own clock, until the se
   const shows = (pattern) =>
     page.waitForFunction((its) => new RegExp(its).test(document.querySelector('#count')?.textContent), pattern);
 
-  await page.waitForFunction(() => /±/.test(document.querySelector('#synced').textContent));
+  await page.waitForFunction(() => /±/.test(document.querySelector('#synced')?.textContent));
   await page.route('**/api/v1/time', (route) => route.abort()); /* the network is not back yet */
   await page.evaluate(() => {
     const now = Date.now;
@@ -226,7 +226,7 @@ test('the button comes back when the sale goes on, or more is put up', async () 
   await shop.service.step(id, 'restock', { units: 2 });
   await ready(page);
   assert.equal(await page.locator('[data-panel]').count(), 0);
-  await page.waitForFunction(() => document.querySelector('#total').textContent.includes('3'));
+  await page.waitForFunction(() => document.querySelector('#total')?.textContent.includes('3'));
 });
 
 /* ---- refusals ---------------------------------------------------------------------------------- */

@@ -71,7 +71,7 @@ describe('when the service is gone', () => {
     assert.equal(await page.textContent('[data-reason="sold-out"] td'), '–');
     await page.waitForSelector('#sale-state >> text=not known');
     await page.waitForSelector('#do-pause[aria-disabled]');
-    await page.waitForFunction(() => /left: now not known/.test(document.querySelector('#stock .plot').ariaLabel));
+    await page.waitForFunction(() => /left: now not known/.test(document.querySelector('#stock .plot')?.ariaLabel));
     await light(page, 'unknown');
     await logged(page, 'seen.lost');
 

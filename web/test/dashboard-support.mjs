@@ -61,7 +61,7 @@ export const light = (page, tone) => page.waitForSelector(`#light[data-tone="${t
 
 /** Wait until a figure stands there as it should. */
 export const figure = (page, id, text) =>
-  page.waitForFunction(([its, wanted]) => document.getElementById(its).textContent === wanted, [id, text]);
+  page.waitForFunction(([its, wanted]) => document.getElementById(its)?.textContent === wanted, [id, text]);
 
 /** Wait until the button can be pressed, and press it. */
 export const press = (page, id) => page.click(`#do-${id}:not([aria-disabled])`);

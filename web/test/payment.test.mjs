@@ -128,7 +128,7 @@ test('when it is too late to begin paying, that is said, and cancelling stays', 
   const page = await open(await newSale(1, 10));
 
   await buy(page, 'held');
-  await page.waitForFunction(() => /00:00:0[1-4]/.test(document.querySelector('#pay-count').textContent));
+  await page.waitForFunction(() => /00:00:0[1-4]/.test(document.querySelector('#pay-count')?.textContent));
   await page.click('#pay');
   await page.waitForSelector('#pay-note >> text=too late');
   await page.waitForSelector('#pay[aria-disabled]');
