@@ -17,7 +17,7 @@ flood() { curl -s -Z --parallel-max 20 -o /dev/null --interface "$FIRST" "$over6
 limits_the_net() { flood; says 429 "$over6" --interface "$NEIGHBOUR"; }
 
 need "nothing is up, as the network is another one" deploy down --volumes
-export EXTRA=docker/ipv6.yaml SECKILL_TLS_PORT=0 HAPROXY_ADDRESS_RATE=20
+export EXTRA=docker/ipv6.yaml SECKILL_BIND6=::1 SECKILL_TLS_PORT=0 HAPROXY_ADDRESS_RATE=20
 need "up with IPv6" deploy up single
 over6=http://[$(haproxy6)]:8080/livez over4=http://$(address haproxy front):8080/livez
 need "HAProxy answers over IPv6" within 10 says 200 "$over6"

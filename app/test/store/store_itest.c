@@ -482,6 +482,11 @@ TEST(a_server_that_does_not_serve_now_has_executed_nothing, struct sale_world *w
     assert_string_not_equal(sale.stored_state, "ended");
 }
 
+static bool answers(void *world)
+{
+    return sale_do(((struct sale_world *)world)->client, "PING");
+}
+
 /* Nobody waits for the script, which goes on all the same. */
 TEST(a_server_that_a_script_keeps_busy_has_executed_nothing, struct sale_world *world)
 {
@@ -500,8 +505,8 @@ TEST(a_server_that_a_script_keeps_busy_has_executed_nothing, struct sale_world *
     assert_int_equal(strncmp(err.text, "BUSY ", 5), 0);
     assert_int_equal(store_load_sale(here, "s", &sale, &err), STORE_UNAVAILABLE);
     assert_true(sale_do(world->client, "SCRIPT KILL"));
-    for (int i = 0; i < 500 && !sale_do(world->client, "PING"); i++)
-        clock_pause_ms(10); /* it looks now and then whether it shall end */
+    assert_true(
+        sale_eventually(answers, world, 5000)); /* it looks now and then whether it shall end */
     assert_int_equal(store_load_sale(here, "s", &sale, NULL), STORE_OK);
     assert_string_not_equal(sale.stored_state, "ended");
 }

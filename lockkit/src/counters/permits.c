@@ -255,13 +255,17 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
 
 /* ---- what is done with a permit -------------------------------------------------------------- */
 
-/* When the last of them has come back by itself; of those that another process took that is not known. */
+/* When the last of them has come back by itself; that of another process's is not known, and taken for a default lease. */
 static int64_t last_end(const struct lk_permit *list, size_t count)
 {
-    int64_t last = lki_clock_after_ms(LKI_DEFAULT_LEASE_MS);
+    int64_t last = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (list[i].ends_ns > last) last = list[i].ends_ns;
+    for (size_t i = 0; i < count; i++) {
+        int64_t end = list[i].ends_ns;
+
+        if (end == 0) end = lki_clock_after_ms(LKI_DEFAULT_LEASE_MS);
+        if (end > last) last = end;
+    }
     return last;
 }
 

@@ -719,7 +719,6 @@ void *lki_pool_main(void *arg)
 
             pause_locked(pool, until, &in_vain);
             if (!pool->is_stopping) reconnect_locked(pool);
-            if (!pool->is_stopping && pool->is_sweeping) look_after_parked_locked(pool, &in_vain);
         } else if (pool->is_suspect) {
             reconnect_locked(pool);
         } else {
