@@ -22,7 +22,7 @@ import {
   useService,
 } from './support.mjs';
 
-const PLAY_MS = 60_000;
+const PLAY_MS = 90_000; /* longer than the lab waits for a server of its own: it then says why */
 
 let scenarios = [];
 const lab = useService({}, async ({ url }) => {

@@ -36,6 +36,12 @@ static lk_lock *lock_of(size_t kind, lk_client *client, const char *key)
     return lock;
 }
 
+/* For its log it would ask who this host is, and a silent name server keeps it from starting for a minute. */
+TEST(a_private_server_asks_no_name_server)
+{
+    assert_non_null(strstr(lkz_says(server, 0, "envi"), "host.name=<NA>"));
+}
+
 /* ---- the verbs -------------------------------------------------------------------------------------- */
 
 TEST(each_kind_of_each_dialect_excludes_counts_and_gives_back)
