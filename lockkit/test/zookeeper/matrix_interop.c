@@ -85,12 +85,18 @@ static void kill_it(struct world *world)
         lkz_server_kill(world->zookeeper, i);
 }
 
+/*
+ * Who comes while a server begins may be forgotten by it (3.8 looks into a database that it has not opened yet), and
+ * waits for two thirds of its session: then luck decides what is left of that. So the link lets nobody in before.
+ */
 static void restart_it(struct world *world)
 {
+    if (world->link) atomic_store(&world->link->fault, LKZ_CUT);
     for (size_t i = 0; i < world->zookeeper->count; i++)
         lkz_server_begin(world->zookeeper, i);
     for (size_t i = 0; i < world->zookeeper->count; i++)
         lkz_server_await(world->zookeeper, i);
+    if (world->link) atomic_store(&world->link->fault, LKZ_NONE);
 }
 
 static void wipe_it(struct world *world)
