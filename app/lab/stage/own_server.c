@@ -50,17 +50,25 @@ static bool find_tool(const char *tool, char out[PATH_MAX])
     return false;
 }
 
+/* Its own group, as Ctrl-C is ours to handle; and no signal is blocked or ignored: the script ends others by them. */
 static int spawn(struct own_server *self, const char **argv)
 {
     char log[PATH_MAX + 8];
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
+    sigset_t none;
+    sigset_t all;
     int error = 0;
 
     (void)stpcpy(stpcpy(log, self->said), ".log");
-    (void)posix_spawnattr_init(&attributes); /* a group of its own: Ctrl-C is ours to handle */
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    (void)posix_spawnattr_init(&attributes);
     (void)posix_spawnattr_setpgroup(&attributes, 0);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setsigdefault(&attributes, &all);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                    POSIX_SPAWN_SETPGROUP);
     (void)posix_spawn_file_actions_init(&files);
     (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, self->said,

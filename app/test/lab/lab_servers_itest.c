@@ -10,6 +10,7 @@
 #include "lab/lab.h"
 #include "lab/plays/scenarios.h"
 #include "lab/show/render.h"
+#include "lab/stage/own_server.h"
 #include "lab/stage/stage.h"
 #include "start/private_server.h"
 #include "test/support/app_lab.h"
@@ -144,6 +145,30 @@ static bool are_all_dead(void *arg)
         if (stat[0] && !strstr(stat, ") Z ")) return false;
     }
     return true;
+}
+
+/* A service blocks SIGTERM and SIGINT in its threads: a script that inherited that could not end what it had begun. */
+TEST(a_server_s_script_gets_no_signal_mask)
+{
+    static const char *const words[OWN_SERVER_WORDS] = {NULL};
+    struct start_error why = {0};
+    struct own_server server;
+    char dir[APP_PATH_SIZE];
+    char folder[64];
+    sigset_t all;
+    sigset_t before;
+
+    app_folder_make(dir);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool is_started = own_server_start(&server, "postgres_server", dir, words, &why);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!is_started) fail_msg("%s", why.text);
+    (void)snprintf(folder, sizeof folder, "/proc/%d", (int)server.pid);
+    bool is_free = strstr(app_file(folder, "status"), "\nSigBlk:\t0000000000000000\n");
+    own_server_stop(&server);
+    app_folder_remove(dir);
+    assert_true(is_free);
 }
 
 TEST(the_servers_of_a_killed_lab_end_with_it)
