@@ -127,7 +127,7 @@ exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point,
 	$(BUILD_ALL) $(EXERCISE) $(O)/loadtest $(O)/seckillctl
 	@CC='$(CC)' CFLAGS='$(filter -fsanitize%,$(MODE_$(BUILD)))' LDFLAGS='$(LDFLAGS)' LIBS='$(LIBS)' app/lab/exercises/run $(O) '$(FILE)'
 webtest: deps build/webtest/npm.done ## the pages in a real browser (Chromium); pictures of them in build/webtest/
-	$(BUILD_ALL) $(addprefix $(O)/,seckilld seckillctl lockcompare)
+	$(BUILD_ALL) $(addprefix $(O)/,seckilld seckillctl loadtest lockbench lockcompare report)
 	@BUILD_DIR=$(O) WEBTEST_DIR=build/webtest web/test/run
 model: ; @lockkit/model/run build/model ## check the protocols by spin, the known-wrong variants too (minutes)
 
@@ -172,6 +172,7 @@ clean: ; rm -rf build ## remove build/
 # ---- rules -----------------------------------------------------------------------------------------
 $(O)/libapp.a: $(patsubst %,$(O)/gen/%.o,app_scripts app_documents book_migrations guard_sources pages_table)
 $(O)/liblockkit.a: $(O)/gen/lockkit_scripts.o
+$(O)/libloadtest.a: $(O)/gen/report_page.o
 $(O)/libsupport.a: $(call obj,$(filter $(SUPPORT_DIRS),$(PARTS)))
 $(foreach a,app loadtest lockkit bench ctl $(BACKENDS),$(eval $(O)/lib$a.a: $(call obj,$(call in_area,$a))))
 $(O)/%.a: ; @echo "  AR    $@" && rm -f $@ && $(AR) qcs $@ $^
@@ -216,10 +217,9 @@ $(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
 	@awk -v table=$* -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua %.sql %.json %.c %.h,$^) > $@.part && mv $@.part $@
 
 # ---- pages: a new file in a folder of web/ joins by existing; npm only fetches, and once ---------------
-$(O)/gen/pages_table.o: app/serve/pages.h
-$(O)/gen/pages_table.c: web/embed.sh $(PAGES) $(filter web/%,$(sort $(dir $(PAGES)))) Makefile
+$(O)/gen/pages_table.c $(O)/gen/report_page.c: web/embed.sh app/serve/pages.h $(PAGES) $(filter web/%,$(sort $(dir $(PAGES)))) Makefile
 	@mkdir -p $(@D) && echo "  EMBED $@"
-	@web/embed.sh $(@D)/pages $(PAGES) > $@.part
+	@web/embed.sh $(basename $(@F)) $(@D)/$(basename $(@F)) $(PAGES) > $@.part
 	@mv $@.part $@
 build/web/npm.done: flags := --omit=dev
 build/%/npm.done: web/fetch.sh web/package.json web/package-lock.json

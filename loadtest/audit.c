@@ -19,7 +19,6 @@
 #include "evidence/client_log.h"
 #include "evidence/ledger.h"
 #include "evidence/operators_log.h"
-#include "page/page_plot.h"
 
 enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2, OPERATORS_MAX = 64 };
 
@@ -34,7 +33,6 @@ struct arguments {
     const char *operators[OPERATORS_MAX]; /* logs */
     int operator_count;
     const char *charges; /* file, or NULL */
-    const char *svg;     /* likewise */
     struct audit_options strictness;
     bool is_json;
     bool has_clients;
@@ -42,8 +40,8 @@ struct arguments {
 
 static const char help_text[] =
     "audit --redis URL [--redis-...] --sale ID [--clients FILE...]\n"
-    "      [--operators FILE]... [--charges FILE] [--allow-lost] [--json] [--svg FILE]\n"
-    "audit --units N --clients FILE... [--json] [--svg FILE]\n"
+    "      [--operators FILE]... [--charges FILE] [--allow-lost] [--json]\n"
+    "audit --units N --clients FILE... [--json]\n"
     "\n"
     "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
     "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
@@ -82,9 +80,7 @@ static const char help_text[] =
     "  --allow-lost       accepted orders that a failover lost are counted and named, not a "
     "failure;\n"
     "                     they excuse what follows from them, all else is judged as ever\n"
-    "  --json             print one JSON object instead\n"
-    "  --svg FILE         a picture of what the first buyer who was wronged asked, was told, and "
-    "has\n"
+    "  --json             print one JSON object instead; in a file, report FILE draws it\n"
     "  --version, --help\n"
     "\n"
     "Exit status: 0 every check passed; 1 a promise is broken, and the output names it; 2 none\n"
@@ -120,7 +116,6 @@ static const struct option options[] = {
     {"clients", required_argument, NULL, 'c'},
     {"operators", required_argument, NULL, 'o'},
     {"charges", required_argument, NULL, TEXT_AT(charges)},
-    {"svg", required_argument, NULL, TEXT_AT(svg)},
     {"allow-lost", no_argument, NULL, SWITCH_AT(strictness.allow_lost)},
     {"json", no_argument, NULL, SWITCH_AT(is_json)},
     {"version", no_argument, NULL, 'v'},
@@ -290,28 +285,13 @@ static void print_json(const struct arguments *arguments, const struct facts *fa
                                             check->words));
     }
     (void)audit_each_lost(facts, add_lost, lost, NULL); /* the count stands without them */
-    json_t *all =
-        json_pack("{s:s?,s:s,s:I,s:o,s:o,s:o}", "sale", arguments->sale, "verdict",
-                  audit_verdict_name(result->verdict), "accepted", (json_int_t)result->accepted,
-                  "lost", lost, "checks", checks, "story", audit_story_json(&result->story));
+    json_t *all = json_pack("{s:s,s:s?,s:s,s:I,s:o,s:o,s:o}", "mode", "audit", "sale",
+                            arguments->sale, "verdict", audit_verdict_name(result->verdict),
+                            "accepted", (json_int_t)result->accepted, "lost", lost, "checks",
+                            checks, "story", audit_story_json(&result->story));
     (void)json_dumpf(all, stdout, JSON_INDENT(2));
     (void)putchar('\n');
     json_decref(all);
-}
-
-/* Of a sale in which nobody was wronged there is none. */
-static bool draw(const char *path, const struct audit_story *story, struct failure *failure)
-{
-    if (!path || story->count == 0) return true;
-    FILE *to = fopen(path, "we");
-    if (!to) return failure_set(failure, "--svg: %s: %s", path, failure_errno_text());
-    json_t *events = audit_story_json(story);
-    struct page_plot plot = page_plot_of_story(events);
-    page_plot_alone(to, &plot, page_plot_story, events);
-    json_decref(events);
-    bool is_good = !ferror(to);
-    return (fclose(to) == 0 && is_good) ||
-           failure_set(failure, "--svg: %s: %s", path, failure_errno_text());
 }
 
 int main(int argc, char **argv)
@@ -327,8 +307,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN); /* a server that closes is told in words */
     facts_init(&facts);
     bool is_judged = gather(&arguments, &facts, &failure) &&
-                     audit_run(&facts, &arguments.strictness, &result, &failure) &&
-                     draw(arguments.svg, &result.story, &failure);
+                     audit_run(&facts, &arguments.strictness, &result, &failure);
     if (is_judged && arguments.is_json)
         print_json(&arguments, &facts, &result);
     else if (is_judged)

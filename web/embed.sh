@@ -1,8 +1,8 @@
 #!/bin/sh
-# Turn the files of the pages into one C table for app/serve/pages.c: address, type, entity tag, bytes.
-#   embed.sh DIR FILE... >TABLE.c
-# FOLDER/NAME is /assets/FOLDER/NAME; the pages themselves are made in DIR, all after one pattern. The bytes come in by
-# .incbin, so they are the file's, whatever they are.
+# Turn the files of the pages into C: the bytes come in by .incbin, so they are the file's, whatever they are.
+#   embed.sh pages_table DIR FILE... >TABLE.c   for app/serve/pages.c: address, type, entity tag, bytes
+#   embed.sh report_page DIR FILE... >PAGE.c    for loadtest/page/page.c: one page that needs no other file
+# FOLDER/NAME is /assets/FOLDER/NAME; the pages themselves are made in DIR, all after one pattern.
 set -eu
 
 # address | folder | title | style sheets besides shared/base.css
@@ -82,9 +82,43 @@ embed() { # ADDRESS FILE
     n=$((n + 1))
 }
 
-dir=$1
-shift
+# A module as a part of one script, behind those that it imports.
+parts_of() { # FOLDER/NAME
+    for module in $(imports "$1"); do parts_of "$module"; done
+    echo "$1"
+}
+
+make_report() {
+    cat <<END
+<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'" />
+    <title>seckill: what was measured</title>
+    <style>
+END
+    cat "$uplot/uplot.css" web/shared/base.css web/report/report.css
+    printf '    </style>\n  </head>\n  <body>\n    <main id="main">\n      <noscript>This page draws with JavaScript.</noscript>\n'
+    printf '    </main>\n    <script type="application/json" id="results">RESULTS</script>\n    <script type="module">\n'
+    sed 's/^export default .*//' "$uplot/uplot.js"
+    for module in $(parts_of report/main.js | awk '!seen[$0]++'); do sed '/^import .*;$/d; s/^export //' "web/$module"; done
+    printf '    </script>\n  </body>\n</html>\n'
+}
+
+table=$1
+dir=$2
+shift 2
 mkdir -p "$dir"
+if [ "$table" = report_page ]; then
+    for file in "$@"; do case $file in */uplot.js) uplot=${file%/*} ;; esac done
+    make_report >"$dir/report.html"
+    echo '/* Made by web/embed.sh. */'
+    echo 'extern const char page_template[];'
+    printf '__asm__(".pushsection .rodata\\n.global page_template\\npage_template: .incbin \\"%s\\"\\n.byte 0\\n.popsection");\n' "$dir/report.html"
+    exit
+fi
 printf '\nconst struct page pages[] = {\n' >"$dir/rows"
 echo '/* Made by web/embed.sh. */'
 echo '#include "serve/pages.h"'
@@ -94,6 +128,9 @@ while IFS='|' read -r address folder title styles; do
 done <<END
 $pages
 END
-for file in "$@"; do embed "/assets/$(basename "$(dirname "$file")")/$(basename "$file")" "$file"; done
+for file in "$@"; do
+    case $file in web/report/*) continue ;; esac
+    embed "/assets/$(basename "$(dirname "$file")")/$(basename "$file")" "$file"
+done
 cat "$dir/rows"
 printf '    {0},\n};\n'

@@ -1,6 +1,6 @@
 /*
- * The report: result files in, one HTML page out. A section that has no data says so, and which
- * command makes it.
+ * The report: result files in, one HTML page out. The page is web/report/, built in as one text; its script draws what it
+ * finds in it, and says of what is missing which command makes it.
  */
 #ifndef LOADTEST_PAGE_H
 #define LOADTEST_PAGE_H
@@ -20,6 +20,7 @@ typedef enum page_kind {
     PAGE_WAYS,
     PAGE_BENCH,
     PAGE_SPEED,
+    PAGE_AUDIT,
     PAGE_KIND_COUNT
 } page_kind;
 

@@ -14,6 +14,7 @@ const struct page_kind_text page_kinds[PAGE_KIND_COUNT] = {
     [PAGE_WAYS] = {"ways", "a comparison of locks", "lockcompare --json FILE"},
     [PAGE_BENCH] = {"bench", "a bench of the service", "loadtest --bench"},
     [PAGE_SPEED] = {"speed", "a speed run", "loadtest --against livez"},
+    [PAGE_AUDIT] = {"audit", "an audit", "audit --json"},
 };
 
 /* What a section cannot do without: a path of members, and what stands there. */
@@ -36,6 +37,7 @@ static const struct need {
     {"rows", "words", PAGE_WAYS, JSON_STRING},
     {"settings", "seed", PAGE_BENCH, JSON_INTEGER}, /* its rows may all be left out by --only */
     {"steps", "rounds", PAGE_SPEED, JSON_ARRAY},
+    {"story", "events", PAGE_AUDIT, JSON_ARRAY},
 };
 
 static page_kind kind_of(const json_t *root)
@@ -78,7 +80,7 @@ static bool take(struct page_results *results, json_t *root, const char *path,
     if (kind == PAGE_KIND_COUNT)
         return failure_set(failure,
                            "%s: is no result of loadtest or lockbench: its \"mode\" is none of "
-                           "verify, compare, sweep, bench, speed, locks, ways",
+                           "verify, compare, sweep, bench, speed, locks, ways, audit",
                            path);
     if (!check(root, kind, path, failure)) return false;
     if (results->roots[kind])

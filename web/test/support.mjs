@@ -175,6 +175,17 @@ function startBrowser() {
   return chromium.launch({ executablePath: '/usr/bin/chromium', chromiumSandbox, args: ['--disable-gpu'] });
 }
 
+/** A browser for all tests of a file, there once they run; it ends with it. */
+export function useBrowser() {
+  const self = { browser: null };
+
+  before(async () => {
+    self.browser = await startBrowser();
+  });
+  after(async () => self.browser?.close());
+  return self;
+}
+
 /**
  * A browser and a service for all tests of a file; they end with it.
  *
