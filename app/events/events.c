@@ -71,38 +71,13 @@ bool events_follow(struct sale_moment *moment, const struct ledger_entry *entry,
     return true;
 }
 
-void events_go_back(const struct sale_moment *later, const struct ledger_entry *entry,
-                    struct sale_moment *out)
-{
-    const struct step *step = find_step(entry->event);
-
-    *out = *later;
-    out->last = entry->id;
-    out->sale.now_ms = (int64_t)entry->id.ms;
-    if (entry->has_left) sale_set_stock(&out->sale, entry->left);
-    /* Nothing is sold but from an open sale. Of the steps that do not say, a guess: as it is now. */
-    if (step && step->stored_state) {
-        set_stored_state(&out->sale, step->stored_state);
-    } else if (!step || strcmp(later->sale.stored_state, "ended") == 0) {
-        set_stored_state(&out->sale, "open");
-    }
-}
-
 /* ---- telling --------------------------------------------------------------------------------- */
 
-void events_add(struct events_group *group, event_kind kind, const struct ledger_id *id,
-                const char *data, size_t data_len)
+void events_add(struct events_group *group, event_kind kind, const char *data, size_t data_len)
 {
     struct text *out = &group->text;
-    char shown[LEDGER_ID_SIZE];
     const char *end = data + data_len;
 
-    if (id) {
-        ledger_id_format(*id, shown);
-        TEXT_ADD(out, "id: ");
-        text_add_string(out, shown);
-        TEXT_ADD(out, "\n");
-    }
     TEXT_ADD(out, "event: ");
     text_add_string(out, events_kind_name(kind));
     for (;;) { /* CR, LF and CRLF end a line */
@@ -126,24 +101,8 @@ void events_add_comment(struct events_group *group, const char *words)
     TEXT_ADD(&group->text, "\n\n");
 }
 
-void events_told_all(struct events_told *told, const struct sale_moment *moment)
-{
-    *told = (struct events_told){.last = moment->last,
-                                 .left = moment->sale.left,
-                                 .orders = moment->orders,
-                                 .now_ms = moment->sale.now_ms,
-                                 .state = sale_state_of(&moment->sale)};
-}
-
-void events_add_snapshot(struct events_group *group, const struct sale_moment *moment,
-                         const char *json, struct events_told *told)
-{
-    events_add(group, EVENT_SNAPSHOT, &moment->last, json, strlen(json));
-    events_told_all(told, moment);
-}
-
 static void add_number(struct events_group *group, event_kind kind, const char *name,
-                       int64_t number, const struct ledger_id *id)
+                       int64_t number)
 {
     char buffer[48];
     struct text data = TEXT_OVER(buffer);
@@ -151,11 +110,10 @@ static void add_number(struct events_group *group, event_kind kind, const char *
     TEXT_ADD(&data, "{");
     text_add_count(&data, name, number);
     TEXT_ADD(&data, "}");
-    events_add(group, kind, id, data.data, data.len);
+    events_add(group, kind, data.data, data.len);
 }
 
-static void add_state(struct events_group *group, sale_state state, const char *because,
-                      const struct ledger_id *id)
+static void add_state(struct events_group *group, sale_state state, const char *because)
 {
     char buffer[160];
     struct text data = TEXT_OVER(buffer);
@@ -164,7 +122,19 @@ static void add_state(struct events_group *group, sale_state state, const char *
     text_add_member(&data, "state", sale_state_name(state));
     text_add_member(&data, "because", because);
     TEXT_ADD(&data, "}");
-    events_add(group, EVENT_STATE, id, data.data, data.len);
+    events_add(group, EVENT_STATE, data.data, data.len);
+}
+
+void events_add_snapshot(struct events_group *group, const struct sale_moment *moment,
+                         const char *json, struct events_told *told)
+{
+    events_add(group, EVENT_SNAPSHOT, json, strlen(json));
+    add_number(group, EVENT_ORDERS, "orders", moment->orders);
+    *told = (struct events_told){.last = moment->last,
+                                 .left = moment->sale.left,
+                                 .orders = moment->orders,
+                                 .now_ms = moment->sale.now_ms,
+                                 .state = sale_state_of(&moment->sale)};
 }
 
 /* Changes that this client has not heard of; how many there are from *out_first on. */
@@ -183,21 +153,15 @@ static size_t find_new_changes(const struct events_news *news, const struct even
 static void add_ledger_news(struct events_group *group, const struct events_news *news,
                             struct events_told *told)
 {
-    bool has_orders = news->orders != told->orders;
-    bool has_stock = news->left != told->left;
     size_t first = 0;
     size_t count = find_new_changes(news, told, &first);
 
     for (size_t i = first; i < first + count; i++) {
-        bool is_last = i + 1 == first + count && !has_orders && !has_stock;
-
-        add_state(group, news->changes[i].state, news->changes[i].because,
-                  is_last ? &news->last : NULL);
+        add_state(group, news->changes[i].state, news->changes[i].because);
         told->state = news->changes[i].state;
     }
-    if (has_orders)
-        add_number(group, EVENT_ORDERS, "orders", news->orders, has_stock ? NULL : &news->last);
-    if (has_stock) add_number(group, EVENT_STOCK, "remaining", news->left, &news->last);
+    if (news->orders != told->orders) add_number(group, EVENT_ORDERS, "orders", news->orders);
+    if (news->left != told->left) add_number(group, EVENT_STOCK, "remaining", news->left);
     told->left = news->left;
     told->orders = news->orders;
     told->last = news->last;
@@ -212,8 +176,8 @@ void events_add_news(struct events_group *group, const struct events_news *news,
     if (ledger_id_compare(news->last, told->last) > 0) add_ledger_news(group, news, told);
     if (news->now_ms < told->now_ms) return;
     told->now_ms = news->now_ms;
-    if (news->state != told->state) add_state(group, news->state, "clock", NULL);
-    if (news->left != told->left) add_number(group, EVENT_STOCK, "remaining", news->left, NULL);
+    if (news->state != told->state) add_state(group, news->state, "clock");
+    if (news->left != told->left) add_number(group, EVENT_STOCK, "remaining", news->left);
     told->state = news->state;
     told->left = news->left;
 }

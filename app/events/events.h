@@ -2,14 +2,15 @@
  * What a stream of events says (server-sent events, GET /api/v1/sales/{id}/events), and when. Words
  * and rules only: broadcast.h knows what happens, streams.c writes it to clients.
  *
- *   snapshot  the sale, as GET shows it: at the start, and whenever the thread was lost
+ *   snapshot  the sale, as GET shows it, and orders behind it: at the start, and whenever a client may
+ *             have missed something
  *   stock     {"remaining":37}
  *   orders    {"orders":13}
  *   state     {"state":"paused","because":"paused"}; because: the ledger's event, or "clock"
  *
- * What is written together is a group: the states, then orders, then stock. Its last event has the id
- * of the ledger's entry up to which everything has been told, so a client that comes back with it
- * (Last-Event-ID) has missed nothing and is told nothing twice. What only the clock did has no id.
+ * What is written together is a group: the states, then orders, then stock. Each event says how things
+ * are, not by how much they changed: a client that comes back gets a snapshot and needs no history, so
+ * events have no id and nothing is resumed.
  */
 #ifndef SECKILL_EVENTS_H
 #define SECKILL_EVENTS_H
@@ -54,13 +55,6 @@ bool events_follow(struct sale_moment *moment, const struct ledger_entry *entry,
 /* Go on in time: units that cooled are for sale. Clocks that go back are ignored. */
 void events_tick(struct sale_moment *moment, int64_t now_ms);
 
-/*
- * What a sale was like at one entry, seen from later on: of *later, title, window and units put up;
- * of the entry, the rest. Orders are not known: *later's.
- */
-void events_go_back(const struct sale_moment *later, const struct ledger_entry *entry,
-                    struct sale_moment *out);
-
 /* ---- telling --------------------------------------------------------------------------------- */
 
 /* What there is to tell, as of one place of the ledger. */
@@ -91,11 +85,10 @@ struct events_group {
     unsigned count[EVENT_KIND_COUNT];
 };
 
-/* One event; id NULL: none. Data of several lines becomes several data fields. */
-void events_add(struct events_group *group, event_kind kind, const struct ledger_id *id,
-                const char *data, size_t data_len);
+/* One event. Data of several lines becomes several data fields. */
+void events_add(struct events_group *group, event_kind kind, const char *data, size_t data_len);
 
-/* The sale as it is, with its JSON. */
+/* The sale as it is, with its JSON, and its orders. */
 void events_add_snapshot(struct events_group *group, const struct sale_moment *moment,
                          const char *json, struct events_told *told);
 
@@ -104,9 +97,6 @@ void events_add_news(struct events_group *group, const struct events_news *news,
                      struct events_told *told);
 
 void events_add_comment(struct events_group *group, const char *words);
-
-/* What a client knows who was told everything up to this moment. */
-void events_told_all(struct events_told *told, const struct sale_moment *moment);
 
 /* ---- when ------------------------------------------------------------------------------------ */
 

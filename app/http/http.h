@@ -75,7 +75,6 @@ struct http_request {
     const char *idempotency_key;
     const char *content_type;
     const char *request_id; /* valid, to be echoed; else NULL */
-    const char *last_event_id;
     const char *match;      /* If-Match */
     const char *none_match; /* If-None-Match */
     const char *payment_signature;

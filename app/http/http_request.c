@@ -114,9 +114,6 @@ static void note_header(const struct mg_header *header, struct http_request *out
     case 'w':
         note_named(header, "Waiting-Ticket", &out->waiting_ticket, framing);
         break;
-    case 'l':
-        note_named(header, "Last-Event-ID", &out->last_event_id, framing);
-        break;
     default:
         break;
     }

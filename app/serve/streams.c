@@ -21,8 +21,6 @@
 enum {
     WRITE_MS = 1000, /* a client that does not read for so long is dropped */
     RELOAD_PAUSE_MS = 1000,
-    RESUME_ENTRIES = 10000, /* more than that since Last-Event-ID: a snapshot */
-    RESUME_ORDERS = 100000, /* so that nobody makes us read a whole sale again and again */
 };
 
 struct stream {
@@ -72,7 +70,7 @@ static bool add_snapshot(struct stream *self, const struct sale_moment *moment, 
     return json != NULL;
 }
 
-/* The client has lost the thread: tell it all, now or, while the store is away, a little later. */
+/* The client may have missed something: tell it all, now or, while the store is away, a little later. */
 static void reload(struct stream *self, struct room *room)
 {
     struct sale_moment moment;
@@ -81,95 +79,6 @@ static void reload(struct stream *self, struct room *room)
 
     self->owes_snapshot = status != STORE_OK || !add_snapshot(self, &moment, room);
     if (self->owes_snapshot) self->pace.next_group_ms = clock_mono_ms() + RELOAD_PAUSE_MS;
-}
-
-/* ---- coming back with Last-Event-ID ------------------------------------------------------------ */
-
-/* The way from one entry of a ledger to a later moment. */
-struct way {
-    const struct sale_moment *to;
-    struct sale_moment at;
-    struct events_news news;
-    size_t entries;
-    int64_t orders;
-    struct ledger_page page;
-};
-
-/* Go on through one page; false: it is too much to be told one by one. */
-static bool follow_page(struct way *way)
-{
-    struct events_change change;
-
-    for (size_t i = 0; i < way->page.count; i++) {
-        const struct ledger_entry *entry = &way->page.entries[i];
-
-        if (ledger_id_compare(entry->id, way->to->last) > 0) return true;
-        way->orders += entry->orders;
-        if (++way->entries > RESUME_ENTRIES || way->orders > RESUME_ORDERS) return false;
-        if (!events_follow(&way->at, entry, &change)) continue;
-        if (way->news.change_count == EVENTS_KEPT) return false;
-        way->news.changes[way->news.change_count++] = change;
-    }
-    return true;
-}
-
-static bool follow(struct store *store, struct way *way)
-{
-    while (ledger_id_compare(way->at.last, way->to->last) < 0) {
-        int64_t ignored_ms = 0;
-
-        way->page.sale_id = way->to->sale.id;
-        way->page.after = way->at.last;
-        if (store_read_ledgers(store, &way->page, 1, &ignored_ms, NULL) != STORE_OK ||
-            way->page.count == 0 || !follow_page(way))
-            return false;
-    }
-    return true;
-}
-
-/* All that the client has not been told. False: from there no way leads to the present. */
-static bool find_way(struct store *store, struct ledger_id from, struct way *way,
-                     struct events_told *told)
-{
-    struct ledger_entry entry;
-
-    if (ledger_id_compare(from, way->to->last) > 0 ||
-        store_find_entry(store, way->to->sale.id, from, &entry, NULL) != STORE_OK)
-        return false;
-    /* What was for sale then nobody has written down. */
-    for (size_t i = 0; i < SALE_LOTS_MAX; i++)
-        if (way->to->sale.lots[i].sellable_ms > (int64_t)from.ms) return false;
-    events_go_back(way->to, &entry, &way->at);
-    events_told_all(told, &way->at);
-    if (!follow(store, way)) return false;
-    told->orders = way->to->orders - way->orders;
-    way->news.last = way->to->last;
-    way->news.left = way->to->sale.left;
-    way->news.orders = way->to->orders;
-    way->news.now_ms = way->to->sale.now_ms;
-    way->news.state = sale_state_of(&way->to->sale);
-    return true;
-}
-
-static bool add_missed(struct stream *self, const struct sale_moment *now, struct room *room)
-{
-    struct ledger_id from;
-    struct events_told told;
-    struct way *way = NULL;
-    bool good = false;
-
-    if (!self->request->last_event_id || !ledger_id_parse(self->request->last_event_id, &from))
-        return false;
-    way = calloc(1, sizeof *way);
-    if (!way) return false;
-    way->to = now;
-    good = find_way(self->service->store, from, way, &told);
-    if (good) {
-        events_add_news(&room->group, &way->news, &told);
-        self->told = told;
-    }
-    free(way);
-    return good;
 }
 
 /* ---- the stream -------------------------------------------------------------------------------- */
@@ -182,8 +91,7 @@ static __attribute__((noinline)) connection_event write_beginning(struct stream 
 
     empty_room(&room);
     TEXT_ADD(&room.group.text, "retry: 2000\n\n");
-    if (!add_missed(self, now, &room) && !add_snapshot(self, now, &room))
-        self->owes_snapshot = true; /* no memory: later */
+    if (!add_snapshot(self, now, &room)) self->owes_snapshot = true; /* no memory: later */
     return write_room(self, &room);
 }
 

@@ -67,11 +67,18 @@ static void tell(const struct events_change *changes, size_t count)
     events_add_news(&group, &news, &told);
 }
 
+/* The client knows all of the moment. */
+static void tell_all(void)
+{
+    empty_group();
+    events_add_snapshot(&group, &moment, "{}", &told);
+    empty_group();
+}
+
 BEFORE_EACH()
 {
     moment = new_sale();
-    empty_group();
-    events_told_all(&told, &moment);
+    tell_all();
 }
 
 /* ---- how events are written -------------------------------------------------------------------- */
@@ -96,18 +103,20 @@ TEST(each_line_of_the_data_has_its_field)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         empty_group();
-        events_add(&group, EVENT_STOCK, NULL, cases[i].data, strlen(cases[i].data));
+        events_add(&group, EVENT_STOCK, cases[i].data, strlen(cases[i].data));
         assert_string_equal(room, cases[i].written);
         assert_int_equal(group.count[EVENT_STOCK], 1);
     }
 }
 
-TEST(a_snapshot_has_the_id_of_its_moment)
+TEST(a_snapshot_is_the_sale_and_its_orders)
 {
     moment.last = (struct ledger_id){77, 3};
+    moment.orders = 4;
     events_add_snapshot(&group, &moment, "{}", &told);
 
-    assert_string_equal(room, "id: 77-3\nevent: snapshot\ndata: {}\n\n");
+    assert_string_equal(room,
+                        "event: snapshot\ndata: {}\n\nevent: orders\ndata: {\"orders\":4}\n\n");
     assert_int_equal(told.left, 10);
     assert_int_equal(ledger_id_compare(told.last, moment.last), 0);
 }
@@ -175,7 +184,7 @@ TEST(units_that_cool_are_left_when_their_moment_has_come)
     (void)follow(entry_of("resumed", 210, 5, 0));
     events_tick(&moment, 349);
     assert_int_equal(sale_state_of(&moment.sale), SALE_SOLD_OUT);
-    events_told_all(&told, &moment);
+    tell_all();
     events_tick(&moment, 350);
     tell(NULL, 0);
     assert_string_equal(room, "event: state\ndata: {\"state\":\"active\",\"because\":\"clock\"}\n\n"
@@ -205,55 +214,16 @@ TEST(a_patch_moves_the_window)
     assert_int_equal(sale_state_of(&moment.sale), SALE_ENDED);
 }
 
-TEST(what_a_sale_was_is_seen_from_its_entry)
-{
-    static const struct {
-        const char *event;
-        int64_t left;
-        sale_state was;
-    } cases[] = {
-        {"created", 10, SALE_ACTIVE},  {"sold", 3, SALE_ACTIVE},      {"sold", 0, SALE_SOLD_OUT},
-        {"paused", 3, SALE_PAUSED},    {"resumed", 3, SALE_ACTIVE},   {"ended", 3, SALE_ENDED},
-        {"restocked", 3, SALE_ACTIVE}, {"patched", 0, SALE_SOLD_OUT},
-    };
-    static const struct {
-        const char *event;
-        sale_state was;
-    } guesses[] = {{"sold", SALE_ACTIVE}, {"patched", SALE_PAUSED}, {"restocked", SALE_PAUSED}};
-    struct sale_moment later = new_sale();
-
-    (void)stpcpy(later.sale.stored_state, "ended");
-    later.sale.left = 1;
-    later.sale.now_ms = NOW_MS;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct ledger_entry entry = entry_of(cases[i].event, 50, cases[i].left, 0);
-        struct sale_moment was;
-
-        events_go_back(&later, &entry, &was);
-        assert_int_equal(sale_state_of(&was.sale), cases[i].was);
-        assert_int_equal(was.sale.left, cases[i].left);
-        assert_int_equal(was.sale.now_ms, 50);
-    }
-    (void)stpcpy(later.sale.stored_state, "paused");
-    for (size_t i = 0; i < sizeof guesses / sizeof guesses[0]; i++) {
-        struct ledger_entry entry = entry_of(guesses[i].event, 50, 3, 0);
-        struct sale_moment was;
-
-        events_go_back(&later, &entry, &was);
-        assert_int_equal(sale_state_of(&was.sale), guesses[i].was);
-    }
-}
-
 /* ---- what is told ------------------------------------------------------------------------------ */
 
-TEST(a_group_ends_with_the_id_of_all_it_tells)
+TEST(a_group_is_the_states_then_orders_then_stock)
 {
     struct events_change changes[2];
 
     assert_true(follow(entry_of("paused", 5, 10, 0)));
     tell(&change, 1);
-    assert_string_equal(
-        room, "id: 5-0\nevent: state\ndata: {\"state\":\"paused\",\"because\":\"paused\"}\n\n");
+    assert_string_equal(room,
+                        "event: state\ndata: {\"state\":\"paused\",\"because\":\"paused\"}\n\n");
 
     assert_true(follow(entry_of("resumed", 6, 10, 0)));
     changes[0] = change;
@@ -264,14 +234,14 @@ TEST(a_group_ends_with_the_id_of_all_it_tells)
                         "event: state\ndata: {\"state\":\"active\",\"because\":\"resumed\"}\n\n"
                         "event: state\ndata: {\"state\":\"sold_out\",\"because\":\"sold\"}\n\n"
                         "event: orders\ndata: {\"orders\":10}\n\n"
-                        "id: 7-0\nevent: stock\ndata: {\"remaining\":0}\n\n");
+                        "event: stock\ndata: {\"remaining\":0}\n\n");
     assert_int_equal(group.count[EVENT_STATE], 2);
 }
 
 TEST(nothing_is_told_twice)
 {
     assert_true(follow(entry_of("paused", 5, 10, 0)));
-    events_told_all(&told, &moment);
+    tell_all();
     tell(&change, 1); /* a change that the snapshot had shown */
     assert_string_equal(room, "");
 
@@ -283,10 +253,10 @@ TEST(nothing_is_told_twice)
     assert_int_equal(told.left, 9);
 }
 
-TEST(what_the_clock_does_is_told_without_an_id)
+TEST(what_the_clock_does_is_told)
 {
     moment.sale.ends_ms = 100;
-    events_told_all(&told, &moment);
+    tell_all();
     events_tick(&moment, 100);
     tell(NULL, 0);
     assert_string_equal(room,
@@ -343,7 +313,7 @@ TEST(a_burst_becomes_ten_groups_in_a_second)
     unsigned written = 0;
 
     moment.sale.left = 5000;
-    events_told_all(&told, &moment);
+    tell_all();
     for (int64_t ms = 0; ms < 1000; ms++) { /* a purchase in each */
         struct ledger_entry entry = entry_of("sold", 10 + (uint64_t)ms, moment.sale.left - 1, 1);
 

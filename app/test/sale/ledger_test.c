@@ -1,5 +1,5 @@
 /*
- * Ids of ledger entries, as clients send them back in Last-Event-ID.
+ * Ids of ledger entries.
  */
 #include "sale/ledger.h"
 #include "test/support/testing.h"

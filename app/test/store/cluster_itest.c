@@ -90,7 +90,7 @@ TEST(sales_of_several_masters_are_watched_together)
     for (unsigned i = 0; i < 3; i++) {
         (void)snprintf(sale, sizeof sale, "watched-%u", i);
         assert_int_equal(app_many_create(&many, sale, 5, "mutex"), 201);
-        assert_true(app_stream_open(&streams[i], many.service.buyers, sale, NULL));
+        assert_true(app_stream_open(&streams[i], many.service.buyers, sale));
         assert_true(app_stream_find(&streams[i], "snapshot", &event, SOON_MS));
     }
     for (unsigned i = 0; i < 3; i++) {

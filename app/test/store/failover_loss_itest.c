@@ -36,7 +36,7 @@ static void sell_the_last_unheard(struct app_stream *stream)
     LKS_EVENTUALLY(LKS_INTEGER(lkt_server(many.topology, "n1"), "WAIT", "2", "1000") == 2, SOON_MS);
     (void)lkt_tell(many.topology, "kill n2");
     (void)lkt_tell(many.topology, "kill n3");
-    assert_true(app_stream_open(stream, many.service.buyers, "cup", NULL));
+    assert_true(app_stream_open(stream, many.service.buyers, "cup"));
     assert_true(app_stream_find(stream, "snapshot", &event, SOON_MS));
     assert_int_equal(app_event_number(&event, "remaining"), 2);
     assert_int_equal(app_many_buy(&many, "cup", "cid", "c"), 201);

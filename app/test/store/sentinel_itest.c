@@ -69,7 +69,7 @@ TEST(operators_and_watchers_are_served)
 
     APP_MANY_START(&many, "--lease-ms", "3000");
     assert_int_equal(app_many_create(&many, "cup", 2, "mutex"), 201);
-    assert_true(app_stream_open(&stream, many.service.buyers, "cup", NULL));
+    assert_true(app_stream_open(&stream, many.service.buyers, "cup"));
     assert_true(app_stream_find(&stream, "snapshot", &event, SOON_MS));
     assert_int_equal(app_many_buy(&many, "cup", "ann", NULL), 201);
     assert_true(app_stream_find(&stream, "stock", &event, SOON_MS));

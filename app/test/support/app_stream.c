@@ -52,14 +52,12 @@ static bool read_head(struct app_stream *stream)
     return true;
 }
 
-bool app_stream_open(struct app_stream *out, const char *base, const char *sale,
-                     const char *last_id)
+bool app_stream_open(struct app_stream *out, const char *base, const char *sale)
 {
     char bytes[512];
 
     (void)snprintf(bytes, sizeof bytes,
-                   "GET /api/v1/sales/%s/events HTTP/1.1\r\nHost: here\r\n%s%s%s\r\n", sale,
-                   last_id ? "Last-Event-ID: " : "", last_id ? last_id : "", last_id ? "\r\n" : "");
+                   "GET /api/v1/sales/%s/events HTTP/1.1\r\nHost: here\r\n\r\n", sale);
     return app_stream_ask(out, base, bytes);
 }
 
@@ -89,7 +87,6 @@ static void read_line(const char *line, size_t len, struct app_event *out)
         size_t offset, size;
     } fields[] = {
         {"event: ", offsetof(struct app_event, kind), sizeof out->kind},
-        {"id: ", offsetof(struct app_event, id), sizeof out->id},
         {"data: ", offsetof(struct app_event, data), sizeof out->data},
         {"retry: ", offsetof(struct app_event, data), sizeof out->data},
         {": ", offsetof(struct app_event, data), sizeof out->data},

@@ -20,13 +20,11 @@ struct app_stream {
 
 struct app_event {
     char kind[16]; /* of the event; "retry"; ":" for a comment */
-    char id[48];   /* "" for none */
     char data[1024];
 };
 
-/* Connect and read the head. last_id NULL: none is sent. False unless the answer is 200. */
-bool app_stream_open(struct app_stream *out, const char *base, const char *sale,
-                     const char *last_id);
+/* Connect and read the head. False unless the answer is 200. */
+bool app_stream_open(struct app_stream *out, const char *base, const char *sale);
 /* The same of any request, whole. */
 bool app_stream_ask(struct app_stream *out, const char *base, const char *request);
 void app_stream_close(struct app_stream *stream);
