@@ -30,7 +30,6 @@
 #include "start/data_folder.h"
 #include "start/private_server.h"
 #include "start/redis_login.h"
-#include "start/stop_watch.h"
 #include "store/store_flaw.h"
 
 enum {
@@ -61,7 +60,6 @@ struct parts {
     char operators_log[PATH_SIZE]; /* file */
     const sigset_t *signals;       /* borrowed */
     struct jwks_source *issuer;    /* of buyers' tokens; NULL: they are ours alone */
-    struct stop_watch *watch;
 };
 
 /* Say in one line why it does not start. */
@@ -90,25 +88,6 @@ static void block_signals(sigset_t *out)
     (void)signal(SIGPIPE, SIG_IGN);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread runs yet */
     (void)mallopt(M_ARENA_MAX, 2); /* thousands of threads that seldom allocate: less to keep */
-}
-
-/*
- * What a thread frees, glibc keeps for that thread, and no call turns that off. Of thousands of
- * threads each leads a batch now and then, so it comes to tens of megabytes that nobody uses. The
- * switch is read when a process starts: start once more. An operator's own setting is left alone.
- */
-static void start_without_thread_caches(char **argv)
-{
-    static const char name[] = "GLIBC_TUNABLES";
-    static const char off[] = "glibc.malloc.tcache_count=0";
-
-    /* NOLINTBEGIN(concurrency-mt-unsafe): no thread runs yet */
-    const char *setting = getenv(name);
-    if (!setting && setenv(name, off, 1) == 0)
-        (void)execv("/proc/self/exe", argv); /* if that is refused, it takes more memory */
-    if (!setting || strcmp(setting, off) == 0) (void)unsetenv(name); /* not for redis-server */
-    /* NOLINTEND(concurrency-mt-unsafe) */
-    (void)prctl(PR_SET_NAME, "seckilld"); /* not "exe" */
 }
 
 /* Wait up to one tick for a signal; true when one came. */
@@ -436,27 +415,33 @@ static bool start_rate(const struct rate_limit *limit, struct rate **out)
     return *out != NULL;
 }
 
-/* By one thread only: another one waits for the end. */
-static _Noreturn void leave_at_once(struct parts *parts)
-{
-    static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+/* ---- a stop that hangs ---- */
 
-    while (atomic_flag_test_and_set(&is_taken))
-        (void)pause();
-    private_server_stop(parts->redis);
-    private_server_stop(parts->postgres);
+static _Atomic(const char *) stopping; /* what is being stopped */
+
+/* On a thread of the timer's. Redis, whose life is tied to ours, saves and goes by itself. */
+static void leave(union sigval unused)
+{
+    (void)unused;
+    (void)alarm(KILL_S);
+    if (!log_would_wait())
+        log_line(LOG_ERROR, "the stop hangs: %s: leaving without waiting for it",
+                 atomic_load(&stopping));
     _exit(EXIT_FAILED);
 }
 
-/* Something hangs: its thread leaves alone, and whatever it needs for that may hang as well. */
-static void leave(const char *step, void *arg)
+/* What comes now is to end within limit_ms, with what it is called; 0: it has. */
+static void limit_stop(const char *step, int64_t limit_ms)
 {
-    struct parts *parts = arg;
+    static timer_t timer;
+    static bool is_there;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = leave};
+    struct itimerspec limit = {
+        .it_value = {.tv_sec = limit_ms / 1000, .tv_nsec = limit_ms % 1000 * 1000000L}};
 
-    (void)alarm(KILL_S);
-    if (!log_would_wait())
-        log_line(LOG_ERROR, "the stop hangs: %s: leaving without waiting for it", step);
-    leave_at_once(parts);
+    atomic_store(&stopping, step);
+    if (!is_there) is_there = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+    if (is_there) (void)timer_settime(timer, 0, &limit, NULL);
 }
 
 static int start_all(const struct config *config, struct parts *parts)
@@ -466,9 +451,6 @@ static int start_all(const struct config *config, struct parts *parts)
 
     parts->service.report = &parts->report;
     parts->service.operators_log = parts->operators_log;
-    parts->watch = stop_watch_new(&(struct stop_watch_options){
-        .signals = parts->signals, .untaken_ms = LAST_MS, .leave = leave, .arg = parts});
-    if (!parts->watch) return fail_for_memory();
     failed = start_identity(config, parts);
     if (failed) return failed;
     parts->service.metrics = metrics_new(routes_label);
@@ -552,13 +534,12 @@ static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
 
 static void stop_all(struct parts *parts)
 {
-    stop_watch_begin(parts->watch, LAST_MS);
-    stop_watch_step(parts->watch, "connections");
+    limit_stop("connections", LAST_MS);
     server_stop(parts->server);
-    stop_watch_step(parts->watch, "the lab");
+    atomic_store(&stopping, "the lab");
     lab_runner_free(parts->service.lab);
     classroom_free(parts->service.classroom);
-    stop_watch_step(parts->watch, "what asks Redis");
+    atomic_store(&stopping, "what asks Redis");
     readiness_free(parts->service.readiness);
     for (int view = 0; view < JSON_VIEWS; view++)
         sale_list_free(parts->service.sales[view]);
@@ -577,8 +558,8 @@ static void stop_all(struct parts *parts)
     rate_free(parts->service.rate);
     identity_free(parts->service.identity);
     jwks_source_free(parts->issuer);
-    stop_watch_free(parts->watch);
-    private_server_stop(parts->redis); /* which it kills, should it hang; likewise */
+    limit_stop("", 0);
+    private_server_stop(parts->redis); /* which it kills, should it hang */
     private_server_stop(parts->postgres);
 }
 
@@ -589,11 +570,13 @@ static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
         private_server_tend(parts->postgres);
         look_again(parts);
     }
-    stop_watch_begin(parts->watch, drain_ms + FINISH_MS + LAST_MS);
+    limit_stop("what runs", drain_ms + FINISH_MS + LAST_MS);
     log_line(LOG_INFO, "stopping");
     if (drain(parts, drain_ms, ours)) return;
     log_line(LOG_WARN, "stopping at once");
-    leave_at_once(parts);
+    private_server_stop(parts->redis);
+    private_server_stop(parts->postgres);
+    _exit(EXIT_FAILED);
 }
 
 int main(int argc, char **argv)
@@ -621,7 +604,6 @@ int main(int argc, char **argv)
     case CONFIG_RUN:
         break;
     }
-    start_without_thread_caches(argv);
     log_set_level(config.log_level);
     log_set_format(config.log_format);
     /* Keys are in memory: no core dump, no debugger but root's. Cannot fail. */
