@@ -25,7 +25,7 @@ enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2, OPERATORS_MAX = 64 };
 struct arguments {
     const char *redis;
     const char *redis_password, *sentinel_password; /* files, or NULL */
-    struct tls_options tls;
+    struct lk_tls_options tls;
     const char *sale;
     const char *units; /* instead of the two */
     char **clients;    /* borrowed from argv */
@@ -188,12 +188,12 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 
 static struct ledger *open_ledger(const struct arguments *arguments, struct failure *failure)
 {
-    const char *of_tls = tls_flag_given(&arguments->tls);
+    const char *of_tls = ledger_tls_flag(&arguments->tls);
     char password[SECRET_MAX] = "";
     char of_sentinels[SECRET_MAX] = "";
     struct ledger_access access = {password, of_sentinels, arguments->tls};
 
-    if (of_tls && strncmp(arguments->redis, "rediss", 6) != 0) {
+    if (of_tls && !ledger_url_is_tls(arguments->redis)) {
         (void)failure_set(failure, "%s: goes with --redis rediss://...", of_tls);
         return NULL;
     }

@@ -230,5 +230,6 @@ int main(int argc, char **argv)
         return EXIT_INTERRUPTED;
     }
     if (status < 0) (void)fprintf(stderr, "loadtest: %s\n", failure.text);
-    return status < 0 ? EXIT_COULD_NOT_RUN : status;
+    if (status < 0) return failure.is_usage ? EXIT_USAGE : EXIT_COULD_NOT_RUN;
+    return status;
 }

@@ -15,6 +15,7 @@ bool failure_set(struct failure *failure, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(failure->text, sizeof failure->text, format, arguments);
     va_end(arguments);
+    failure->is_usage = false;
     return false;
 }
 

@@ -8,7 +8,6 @@
 #include "base/own_server.h"
 #include "base/programs.h"
 #include "base/secret.h"
-#include "base/tls.h"
 #include "evidence/ledger.h"
 #include "evidence/tokens.h"
 
@@ -30,7 +29,7 @@ struct service {
     char redis_url[RUN_PATH_MAX];
     char redis_password[SECRET_MAX]; /* of its user; "": the URL has it, or there is none */
     char sentinel_password[SECRET_MAX];
-    struct tls_options tls;
+    struct lk_tls_options tls;
     char redis_version[LEDGER_VERSION_MAX];
     char version[64];    /* of the service, as /version says, like the next */
     char durability[32]; /* of what Redis accepts */

@@ -2,9 +2,9 @@
  * The load test's one door to Redis: reads a sale from its keys, never writes.
  *
  * Rights   the keys seckill:* read-only; EXISTS GET HGET HLEN HSCAN XRANGE PTTL PING, and INFO for the
- *          version; ZCARD for a sale that is paid for later. SELECT when the URL has a DB. Behind Sentinel ROLE, and of the Sentinels
- *          PING and SENTINEL get-master-addr-by-name; in a cluster INFO and ASKING. The benches alone
- *          ask for CONFIG GET, too.
+ *          version; ZCARD for a sale that is paid for later. SELECT when the URL has a DB. Behind Sentinel
+ *          ROLE, and of the Sentinels SENTINEL get-master-addr-by-name and master; in a cluster CLUSTER SLOTS
+ *          and ASKING. The benches alone ask for CONFIG GET, too.
  * Shape    seckill:{ID}:sale    hash    initial, restocked, epoch, state, starts_ms, ends_ms ...
  *          seckill:{ID}:stock   string  units left
  *          seckill:{ID}:orders  hash    BUYER -> "ORDER_ID:STATE:KEY" (KEY may be empty)
@@ -19,31 +19,38 @@
  *          seckill:{ID}:lock    any     looked at for its time to live alone
  *          seckill:{ID}:segments string "COUNT:GENERATION": its segments are COUNT sales of their own, "ID.GENERATION.N",
  *                                       with fields moved, moves, moving in the hash; moved-out, moved-in in the ledger
- * URL      one server, or those behind Sentinel, or a cluster: redis_url.h. With Sentinel the
- *          primary is found at ledger_open() and never changes; in a cluster each sale is looked
- *          for where it is now.
+ * URL      as lockkit/client.h has it: one server, or those behind Sentinel, or a cluster; with rediss over
+ *          TLS. With Sentinel the primary is found at ledger_open() and never changes; in a cluster each
+ *          sale is looked for where it is now.
  */
 #ifndef LOADTEST_LEDGER_H
 #define LOADTEST_LEDGER_H
 
+#include "lockkit/client.h"
+
 #include "base/failure.h"
-#include "base/tls.h"
 #include "facts.h"
 
 enum { SALE_ID_MAX = 40, LEDGER_VERSION_MAX = 32 };
 
-struct ledger; /* opaque: a connection, in a cluster several */
+struct ledger; /* opaque */
 
 /* What the URL does not say; zero: nothing. */
 struct ledger_access {
-    const char *password;          /* of the URL's user (none: the default one), when it has none */
-    const char *sentinel_password; /* "[USER:]PASSWORD" of Sentinels [as the servers, or none] */
-    struct tls_options tls;        /* of rediss */
+    const char *password; /* of the URL's user (none: the default one), when it has none */
+    const char
+        *sentinel_password;    /* "[USER:]PASSWORD" of Sentinels [none: they are asked without] */
+    struct lk_tls_options tls; /* of rediss; else not used */
 };
 
-/* NULL: bad URL, unreachable or not let in; `failure` says which. */
+bool ledger_url_is_tls(const char *url);
+bool ledger_url_is_sentinel(const char *url);
+/* The first flag of TLS that was given, for one who has no use for it; NULL: none. */
+const char *ledger_tls_flag(const struct lk_tls_options *tls);
+
+/* NULL: bad URL (then failure->is_usage), unreachable or not let in; `failure` says which. */
 struct ledger *ledger_open(const char *url, struct failure *failure);
-/* ... with all that; NULL or "" is none. The strings of `tls` must outlive it, the rest is copied. */
+/* ... with all that, which is copied; NULL or "" is none. */
 struct ledger *ledger_open_with(const char *url, const struct ledger_access *access,
                                 struct failure *failure);
 void ledger_close(struct ledger *ledger);

@@ -24,26 +24,25 @@ enum {
 };
 
 /* Words that end with NULL; the second one is a part of the sale, whose key goes in its place. */
-static struct redisReply *ask(struct ledger *ledger, const char *sale, const char *const words[],
-                              struct failure *failure)
+static lk_reply *ask(struct ledger *ledger, const char *sale, const char *const words[],
+                     struct failure *failure)
 {
-    const char *argv[WORDS_MAX];
+    const char *with_key[WORDS_MAX + 1] = {NULL};
     char key[KEY_MAX];
-    int argc = 0;
 
     (void)snprintf(key, sizeof key, "seckill:{%s}:%s", sale, words[1]);
-    for (; words[argc]; argc++)
-        argv[argc] = argc == 1 ? key : words[argc];
-    return ledger_ask(ledger, argc, argv, failure);
+    for (size_t i = 0; i < WORDS_MAX && words[i]; i++)
+        with_key[i] = i == 1 ? key : words[i];
+    return ledger_ask(ledger, with_key, failure);
 }
 
 static bool ask_integer(struct ledger *ledger, const char *sale, const char *const words[],
                         int64_t *out_number, struct failure *failure)
 {
-    struct redisReply *reply = ask(ledger, sale, words, failure);
+    lk_reply *reply = ask(ledger, sale, words, failure);
 
-    if (reply) *out_number = ledger_reply_integer(reply);
-    ledger_reply_free(reply);
+    if (reply) *out_number = lk_reply_integer(reply, 0);
+    lk_reply_free(reply);
     return reply != NULL;
 }
 
@@ -98,14 +97,13 @@ static bool read_map(const char *text, struct segments *out)
 static bool find_segments(struct ledger *ledger, const char *sale, struct segments *out,
                           struct failure *failure)
 {
-    struct redisReply *reply =
-        ask(ledger, sale, (const char *[]){"GET", "segments", NULL}, failure);
+    lk_reply *reply = ask(ledger, sale, (const char *[]){"GET", "segments", NULL}, failure);
     const char *text = ledger_reply_text(reply);
     bool is_answered = reply != NULL;
 
     out->count = 0;
     bool is_read = !text || read_map(text, out);
-    ledger_reply_free(reply);
+    lk_reply_free(reply);
     return is_answered &&
            (is_read || failure_set(failure, "seckill:{%s}:segments does not tell them", sale));
 }
@@ -116,8 +114,8 @@ static void name_segment(const char *sale, const struct segments *segments, unsi
     (void)snprintf(out, KEY_MAX, "%.28s.%s.%u", sale, segments->generation, number);
 }
 
-static struct redisReply *ask_field(struct ledger *ledger, const char *sale, const char *name,
-                                    struct failure *failure)
+static lk_reply *ask_field(struct ledger *ledger, const char *sale, const char *name,
+                           struct failure *failure)
 {
     return ask(ledger, sale, (const char *[]){"HGET", "sale", name, NULL}, failure);
 }
@@ -143,16 +141,16 @@ static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts
         return false;
     if (!is_there) return failure_set(failure, "no sale \"%s\" in this Redis", sale);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        struct redisReply *reply = ask_field(ledger, sale, fields[i].name, failure);
+        lk_reply *reply = ask_field(ledger, sale, fields[i].name, failure);
         if (!reply) return false;
         (void)ledger_reply_number(reply, fields[i].number);
-        ledger_reply_free(reply);
+        lk_reply_free(reply);
     }
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct redisReply *reply = ask_field(ledger, sale, texts[i].name, failure);
+        lk_reply *reply = ask_field(ledger, sale, texts[i].name, failure);
         const char *text = ledger_reply_text(reply);
         if (text) *texts[i].text = facts_text(facts, text, strlen(text));
-        ledger_reply_free(reply);
+        lk_reply_free(reply);
         if (!reply) return false;
     }
     return !facts->window_ms ||
@@ -162,10 +160,10 @@ static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts
 static bool read_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
                        struct failure *failure)
 {
-    struct redisReply *reply = ask(ledger, sale, (const char *[]){"GET", "stock", NULL}, failure);
+    lk_reply *reply = ask(ledger, sale, (const char *[]){"GET", "stock", NULL}, failure);
     if (!reply) return false;
     bool is_number = ledger_reply_number(reply, out_left);
-    ledger_reply_free(reply);
+    lk_reply_free(reply);
     return is_number || failure_set(failure, "seckill:{%s}:stock holds no number", sale);
 }
 
@@ -340,21 +338,21 @@ static bool read_hash_page(struct ledger *ledger, const char *sale, struct hash 
                            struct facts *facts, struct failure *failure)
 {
     const char *const scan[] = {"HSCAN", hash->part, hash->cursor, "COUNT", "1000", NULL};
-    struct redisReply *reply = ask(ledger, sale, scan, failure);
+    lk_reply *reply = ask(ledger, sale, scan, failure);
     bool is_good = true;
 
     if (!reply) return false;
-    const char *next = ledger_reply_text(ledger_reply_at(reply, 0));
-    const struct redisReply *page = ledger_reply_at(reply, 1);
+    const char *next = ledger_reply_text(lk_reply_at(reply, 0));
+    const lk_reply *page = lk_reply_at(reply, 1);
     if (!next || !page) {
-        ledger_reply_free(reply);
+        lk_reply_free(reply);
         return failure_set(failure, "Redis: HSCAN answered something else");
     }
-    for (size_t i = 0; is_good && i + 1 < ledger_reply_count(page); i += 2)
-        is_good = hash->add(facts, ledger_reply_text(ledger_reply_at(page, i)),
-                            ledger_reply_text(ledger_reply_at(page, i + 1)));
+    for (size_t i = 0; is_good && i + 1 < lk_reply_count(page); i += 2)
+        is_good = hash->add(facts, ledger_reply_text(lk_reply_at(page, i)),
+                            ledger_reply_text(lk_reply_at(page, i + 1)));
     (void)snprintf(hash->cursor, CURSOR_MAX, "%s", next);
-    ledger_reply_free(reply);
+    lk_reply_free(reply);
     return is_good || failure_set(failure, "out of memory");
 }
 
@@ -393,8 +391,8 @@ static bool add_sold(struct facts *facts, const char *text)
     return row_is_whole(&row) && facts_add_sold(facts, row);
 }
 
-static bool add_field(struct facts *facts, struct ledger_entry *entry,
-                      const struct redisReply *name_reply, const struct redisReply *value_reply)
+static bool add_field(struct facts *facts, struct ledger_entry *entry, const lk_reply *name_reply,
+                      const lk_reply *value_reply)
 {
     const char *name = ledger_reply_text(name_reply);
     const char *value = ledger_reply_text(value_reply);
@@ -437,21 +435,21 @@ static bool add_named(struct facts *facts, struct ledger_entry *entry, const cha
 }
 
 /* An entry is a pair: its id, and an array of names and values. */
-static bool add_entry(struct facts *facts, const struct redisReply *pair)
+static bool add_entry(struct facts *facts, const lk_reply *pair)
 {
     struct ledger_entry entry = {.left = INT64_MIN, .initial = -1, .epoch = -1, .ends_ms = -1};
-    const char *id = ledger_reply_text(ledger_reply_at(pair, 0));
-    const struct redisReply *fields = ledger_reply_at(pair, 1);
+    const char *id = ledger_reply_text(lk_reply_at(pair, 0));
+    const lk_reply *fields = lk_reply_at(pair, 1);
 
-    if (!id || !ledger_reply_count(fields)) return note_malformed(facts, "ledger", "an entry");
+    if (!id || !lk_reply_count(fields)) return note_malformed(facts, "ledger", "an entry");
     entry.id = facts_text(facts, id, strlen(id));
     if (!entry.id) return false;
-    for (size_t i = 0; i + 1 < ledger_reply_count(fields); i += 2)
-        if (!add_field(facts, &entry, ledger_reply_at(fields, i), ledger_reply_at(fields, i + 1)))
+    for (size_t i = 0; i + 1 < lk_reply_count(fields); i += 2)
+        if (!add_field(facts, &entry, lk_reply_at(fields, i), lk_reply_at(fields, i + 1)))
             return false;
-    for (size_t i = 0; i + 1 < ledger_reply_count(fields); i += 2)
-        if (!add_named(facts, &entry, ledger_reply_text(ledger_reply_at(fields, i)),
-                       ledger_reply_text(ledger_reply_at(fields, i + 1))))
+    for (size_t i = 0; i + 1 < lk_reply_count(fields); i += 2)
+        if (!add_named(facts, &entry, ledger_reply_text(lk_reply_at(fields, i)),
+                       ledger_reply_text(lk_reply_at(fields, i + 1))))
             return false;
     if (!entry.event || entry.left == INT64_MIN)
         return note_malformed(facts, "ledger entry without event or left", entry.id);
@@ -463,19 +461,19 @@ static bool read_log_page(struct ledger *ledger, const char *sale, char start[EN
                           struct facts *facts, struct failure *failure)
 {
     const char *const range[] = {"XRANGE", "ledger", start, "+", "COUNT", "1000", NULL};
-    struct redisReply *reply = ask(ledger, sale, range, failure);
+    lk_reply *reply = ask(ledger, sale, range, failure);
     bool is_good = true;
 
     if (!reply) return false;
-    size_t count = ledger_reply_count(reply);
+    size_t count = lk_reply_count(reply);
     start[0] = '\0';
     for (size_t i = 0; is_good && i < count; i++) {
-        const struct redisReply *pair = ledger_reply_at(reply, i);
-        const char *id = ledger_reply_text(ledger_reply_at(pair, 0));
+        const lk_reply *pair = lk_reply_at(reply, i);
+        const char *id = ledger_reply_text(lk_reply_at(pair, 0));
         is_good = add_entry(facts, pair);
         if (id && count == PAGE) (void)snprintf(start, ENTRY_ID_MAX, "(%s", id);
     }
-    ledger_reply_free(reply);
+    lk_reply_free(reply);
     return is_good || failure_set(failure, "out of memory");
 }
 
@@ -556,13 +554,13 @@ static bool read_moves(struct ledger *ledger, const char *segment, struct piece 
     int64_t *numbers[] = {&piece->moved, &piece->moves};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct redisReply *reply = ask_field(ledger, segment, names[i], failure);
+        lk_reply *reply = ask_field(ledger, segment, names[i], failure);
         const char *text = ledger_reply_text(reply);
         bool is_read = !text || (i < 2 ? ledger_reply_number(reply, numbers[i])
                                        : read_moving(text, &piece->moving));
         bool is_good = reply && (is_read || note_malformed(facts, names[i], text));
 
-        ledger_reply_free(reply);
+        lk_reply_free(reply);
         if (!is_good) return false;
     }
     return true;

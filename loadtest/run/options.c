@@ -11,7 +11,6 @@
 
 #include "count/bench_figures.h"
 #include "drive.h"
-#include "evidence/redis_url.h"
 #include "evidence/tokens.h"
 
 enum { STOCK_MAX = 100000000 };
@@ -351,19 +350,16 @@ static bool check_urls(const struct options *options, struct failure *failure)
 /* What decides whether an accepted order may be lost, and what guards it. */
 static bool check_redis(const struct options *options, struct failure *failure)
 {
-    struct redis_url url = {.user = ""};
-    const char *of_tls = tls_flag_given(&options->tls);
+    const char *url = options->redis ? options->redis : "";
+    const char *of_tls = ledger_tls_flag(&options->tls);
 
-    if (options->redis && !redis_url_read(options->redis, &url, failure)) return false;
-    if (of_tls && !url.is_tls && !(options->redlock && strstr(options->redlock, "rediss")))
+    if (of_tls && !ledger_url_is_tls(url) &&
+        !(options->redlock && strstr(options->redlock, "rediss")))
         return failure_set(failure, "%s: goes with --redis rediss://...", of_tls);
-    if (options->sentinel_password && url.topology != REDIS_SENTINEL)
+    if (options->sentinel_password && !ledger_url_is_sentinel(url))
         return failure_set(failure, "--sentinel-password: goes with --redis redis+sentinel://...");
     if (options->redis_password && !options->redis)
         return failure_set(failure, "--redis-password: goes with --redis");
-    if (url.user[0] && !url.pass[0] && !options->redis_password)
-        return failure_set(
-            failure, "--redis: user \"%.40s\" has no password: give --redis-password", url.user);
     if (options->sync_replicas && !options->redis)
         return failure_set(failure, "--sync-replicas: our own Redis has no replicas: give --redis");
     if (options->sync_ms && !options->sync_replicas)

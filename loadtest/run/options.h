@@ -8,8 +8,8 @@
 
 #include "base/failure.h"
 #include "base/own_server.h"
-#include "base/tls.h"
 #include "count/under_test.h"
+#include "evidence/ledger.h"
 
 enum { CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100, ONLY_MAX = 16 };
 
@@ -48,7 +48,7 @@ struct options {
     const char *token_key;      /* file: signs the buyers' tokens; with running instances alone */
     const char *redis_password; /* file: of the user of `redis`, when that has none; or NULL */
     const char *sentinel_password; /* file: [USER:]PASSWORD of its Sentinels; or NULL */
-    struct tls_options tls;        /* of rediss, in `redis` and `redlock` */
+    struct lk_tls_options tls;     /* of rediss, in `redis` and `redlock` */
 
     long sync_replicas, sync_ms;    /* of our own instances; 0: their defaults */
     const char *redlock;            /* URLs of lock servers, for our own instances; or NULL */

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -10,7 +11,6 @@
 
 #include "base/json_file.h"
 #include "base/moment.h"
-#include "evidence/redis_url.h"
 #include "report.h"
 
 static json_t *text(const char *words)
@@ -168,11 +168,19 @@ void report_json_put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "verdict", text(audit_verdict_name(verify_verdict(run))));
 }
 
+/* A URL for people to read: USER[:PASS]@ is left out. */
+static json_t *without_login(const char *url)
+{
+    const char *start = strstr(url, "://");
+    const char *at = start ? strrchr(start, '@') : NULL;
+
+    return at ? json_sprintf("%.*s%s", (int)(start + 3 - url), url, at + 1) : text(url);
+}
+
 static json_t *settings(const struct options *options, const struct service *service)
 {
     json_t *object = json_object();
     json_t *connections = json_array();
-    char redis[RUN_PATH_MAX] = "";
 
     for (int i = 0; i < options->connection_steps; i++)
         (void)json_array_append_new(connections, json_integer(options->connections[i]));
@@ -182,8 +190,7 @@ static json_t *settings(const struct options *options, const struct service *ser
     json_file_put(object, "connections", connections);
     json_file_put(object, "stock", json_integer(options->stock));
     json_file_put(object, "repeat", json_integer(options->repeat));
-    if (options->redis) redis_url_show(options->redis, redis, sizeof redis);
-    json_file_put(object, "redis", redis[0] ? text(redis) : json_null());
+    json_file_put(object, "redis", options->redis ? without_login(options->redis) : json_null());
     json_file_put(object, "sync_replicas", json_integer(options->sync_replicas));
     if (options->against) {
         json_file_put(object, "against", text(options->against));

@@ -228,6 +228,9 @@ TEST(what_cannot_run_says_why)
         {"--batch many", 2, "loadtest: --batch: \"many\" is not a number from 1 to 1024\n"},
         {"--guard no-such-guard", 3, "loadtest: --guard: the service has no guard"},
         {"--wrk-dir /nonexistent", 3, "loadtest: --wrk-dir: /nonexistent/purchase.lua"},
+        {"--redis sentinel://h", 2,
+         "loadtest: --redis: Redis URL: write redis://[user:password@]host"},
+        {"--redis redis://auditor@h", 2, "a user without a password: "},
         {NULL, 0, NULL},
     };
 
