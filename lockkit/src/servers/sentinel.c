@@ -33,7 +33,9 @@ static lk_status take_address(const lk_reply *answer, const struct lki_endpoint 
     struct lk_bytes port = lk_reply_bytes(lk_reply_at(answer, 1));
     char address[300];
 
-    if (lk_reply_type_of(answer) == LK_REPLY_ERROR) return lki_reply_fail(err, answer);
+    if (lk_reply_type_of(answer) == LK_REPLY_ERROR)
+        return LKI_FAIL(err, LK_SERVER, "Sentinel %s: %s", sentinel->label,
+                        lk_reply_bytes(answer).data);
     if (!host.data || !port.data || host.len + port.len + 2 > sizeof address)
         return LKI_FAIL(err, LK_SERVER, "Sentinel %s knows no primary called \"%s\"",
                         sentinel->label, url->name);
