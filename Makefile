@@ -34,20 +34,20 @@ LIBS_zookeeper := -lzookeeper_mt
 LIBS := -lcivetweb -ljansson -ljwt -lcurl -lcrypto -lpq -lzookeeper_mt $(LIBS_lockkit) -lm
 
 # ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
-# What a file includes stands in its own folder, or under its house: app, loadtest, lockkit(/src).
-SRC := $(sort $(shell find app loadtest lockkit -name '*.c'))
-HDR := $(shell find app loadtest lockkit -name '*.h' -o -name '*.hpp' -o -name '*.cpp')
+# What a file includes stands in its own folder, or under its house: app, loadtest, lockkit(/src); or is "common/NAME.h".
+SRC := $(sort $(shell find app common loadtest lockkit -name '*.c'))
+HDR := $(shell find app common loadtest lockkit -name '*.h' -o -name '*.hpp' -o -name '*.cpp')
 MAINS := app/seckilld.c app/ctl/seckillctl.c loadtest/loadtest.c loadtest/audit.c loadtest/proxy.c loadtest/payd.c loadtest/report.c \
   lockkit/ctl/lockctl.c lockkit/bench/lockbench.c lockkit/bench/compare/lockcompare.c lockkit/torture/torture.c lockkit/history/history_check.c lockkit/sim/simulate.c \
   lockkit/interop/ours/lockkit_peer.c app/test/hostile/hostile.c
 PROGRAMS := $(addprefix $(O)/,$(notdir $(MAINS:.c=)))
 house = $(firstword $(subst /, ,$(1)))
-# Whose archive a file is in, and what it is linked with: support, or app, loadtest, lockkit, bench, ctl, a backend.
+# Whose archive a file is in, and what it is linked with: support, or app, common, loadtest, lockkit, bench, ctl, a backend.
 area = $(or $(strip $(foreach a,bench ctl $(BACKENDS),$(if $(filter lockkit/$a/% lockkit/test/$a/% $(if $(filter bench,$a),lockkit/interop/%) $(if $(filter postgres,$a),lockkit/test/matrix/%),$(1)),$a))),$(call house,$(1)))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 tests = $(patsubst %.c,$(O)/test/%,$(filter $(1),$(SRC)))
 PARTS := $(filter-out %_test.c %_itest.c %_soak.c %_interop.c %/clock_shim.c app/lab/exercises/% $(MAINS),$(SRC))
-SUPPORT_DIRS := app/test/% loadtest/test/% lockkit/test/% lockkit/interop/% lockkit/torture/% lockkit/history/% lockkit/sim/%
+SUPPORT_DIRS := app/test/% common/test/% loadtest/test/% lockkit/test/% lockkit/interop/% lockkit/torture/% lockkit/history/% lockkit/sim/%
 in_area = $(foreach f,$(filter-out $(SUPPORT_DIRS),$(PARTS)),$(if $(filter $(1),$(call area,$f)),$f))
 UNITS    := $(call tests,%_test.c)
 ITESTS   := $(call tests,%_itest.c) $(wildcard */test/*/*_itest.sh */test/*/*_itest.py docker/test/*_itest.sh)
@@ -121,7 +121,7 @@ portability: ; @LANES=$(LANES) .ci/portability ## `make demo` and `make test` on
 lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
 	$(BUILD_ALL) $(O)/seckillctl
 	@app/lab/replay $(O)/seckillctl $(or $(REPEAT),1)
-EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,shop.c load.c score.c)) $(O)/libapp.a $(O)/libpostgres.a $(O)/liblockkit.a
+EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,shop.c load.c score.c)) $(O)/libapp.a $(O)/libpostgres.a $(O)/libcommon.a $(O)/liblockkit.a
 exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card; CMD='python3 mine.py': by the search
 	@app/lab/exercises/run --check '$(FILE)'
 	$(BUILD_ALL) $(EXERCISE) $(O)/loadtest $(O)/seckillctl
@@ -174,7 +174,7 @@ $(O)/libapp.a: $(patsubst %,$(O)/gen/%.o,app_scripts app_documents book_migratio
 $(O)/liblockkit.a: $(O)/gen/lockkit_scripts.o
 $(O)/libloadtest.a: $(O)/gen/report_page.o
 $(O)/libsupport.a: $(call obj,$(filter $(SUPPORT_DIRS),$(PARTS)))
-$(foreach a,app loadtest lockkit bench ctl $(BACKENDS),$(eval $(O)/lib$a.a: $(call obj,$(call in_area,$a))))
+$(foreach a,app common loadtest lockkit bench ctl $(BACKENDS),$(eval $(O)/lib$a.a: $(call obj,$(call in_area,$a))))
 $(O)/%.a: ; @echo "  AR    $@" && rm -f $@ && $(AR) qcs $@ $^
 $(SO): $(call obj,$(call in_area,lockkit)) $(O)/gen/lockkit_scripts.o lockkit/install/lockkit.map
 	@echo "  LD    $@" && $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,liblockkit.so.0,-z,nodelete \
@@ -191,7 +191,7 @@ $(O)/clock_shim.so: lockkit/test/support/clock_shim.c
 	@echo "  LD    $@" && $(CC) $(CPPFLAGS) -std=gnu17 -O2 $(WARN) -fPIC -shared -o $@ $<
 # A program is its main and archives, a test its file; a line "link: FLAGS" in its head adds flags (--wrap seams).
 main = $(if $(filter $(O)/test/%,$(1)),$(patsubst $(O)/test/%,%.c,$(1)),$(filter %/$(notdir $(1)).c,$(MAINS)))
-archives = $(addprefix $(O)/,$(if $(filter $(SUPPORT_DIRS) %_test.c,$(1)),libsupport.a) lib$(call area,$(1)).a $(if $(filter %_interop.c,$(1)),libbench.a) $(if $(filter app/%,$(1)),libpostgres.a libzookeeper.a) $(if $(filter %/lockcompare.c,$(1)),$(BACKENDS:%=lib%.a)) liblockkit.a)
+archives = $(addprefix $(O)/,$(if $(filter $(SUPPORT_DIRS) %_test.c,$(1)),libsupport.a) lib$(call area,$(1)).a $(if $(filter %_interop.c,$(1)),libbench.a) $(if $(filter app/%,$(1)),libpostgres.a libzookeeper.a) $(if $(filter %/lockcompare.c,$(1)),$(BACKENDS:%=lib%.a)) libcommon.a liblockkit.a)
 extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
 $(PROGRAMS) $(UNITS) $(filter $(O)/%,$(ITESTS) $(SOAKS)) $(INTEROPS): $$(call obj,$$(call main,$$@)) $$(call archives,$$(call main,$$@))
 	@mkdir -p $(@D) && echo "  LD    $@"
@@ -201,10 +201,10 @@ $(O)/lockcompare $(call tests_named,redlock_break): | $(addprefix $(O)/,clock_sh
 $(O)/obj/lockkit/%.o: CPPFLAGS += -Ilockkit/src
 $(O)/obj/lockkit/%.o $(O)/gen/lockkit_scripts.o: CFLAGS += -fPIC -fno-semantic-interposition
 # What the service's threads run: their stack is 256 KiB (app/base/stack.h).
-$(call obj,$(call in_area,app lockkit)): CFLAGS += $(if $(filter release,$(BUILD)),-Wframe-larger-than=24576)
+$(call obj,$(call in_area,app common lockkit)): CFLAGS += $(if $(filter release,$(BUILD)),-Wframe-larger-than=24576)
 $(O)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D) && echo "  CC    $<"
-	@$(CC) $(CPPFLAGS) -I$(call house,$<) -Ilockkit $(CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(CPPFLAGS) -I$(call house,$<) -Ilockkit -I. $(CFLAGS) -MMD -MP -c -o $@ $<
 $(O)/gen/%.o: $(O)/gen/%.c ; @$(CC) $(CPPFLAGS) -Iapp $(CFLAGS) -Wno-overlength-strings -c -o $@ $<
 $(O)/gen/lockkit_scripts.c: $(wildcard lockkit/scripts/*.lua)
 $(O)/gen/app_scripts.c: $(wildcard app/store/scripts/*.lua)

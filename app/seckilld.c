@@ -18,8 +18,8 @@
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
-#include "base/streams.h"
-#include "base/utf8.h"
+#include "common/streams.h"
+#include "common/utf8.h"
 #include "events/broadcast.h"
 #include "gate/operators_log.h"
 #include "guards/base/guard_servers.h"

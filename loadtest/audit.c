@@ -13,8 +13,8 @@
 
 #include <jansson.h>
 
-#include "base/secret.h"
-#include "base/streams.h"
+#include "common/secret.h"
+#include "common/streams.h"
 #include "evidence/charge_log.h"
 #include "evidence/client_log.h"
 #include "evidence/ledger.h"
@@ -189,8 +189,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 static struct ledger *open_ledger(const struct arguments *arguments, struct failure *failure)
 {
     const char *of_tls = ledger_tls_flag(&arguments->tls);
-    char password[SECRET_MAX] = "";
-    char of_sentinels[SECRET_MAX] = "";
+    char password[SECRET_SIZE] = "";
+    char of_sentinels[SECRET_SIZE] = "";
     struct ledger_access access = {password, of_sentinels, arguments->tls};
 
     if (of_tls && !ledger_url_is_tls(arguments->redis)) {
@@ -198,10 +198,11 @@ static struct ledger *open_ledger(const struct arguments *arguments, struct fail
         return NULL;
     }
     if (arguments->redis_password &&
-        !secret_read("--redis-password", arguments->redis_password, password, failure))
+        !secret_read_line("--redis-password", arguments->redis_password, password, failure))
         return NULL;
     if (arguments->sentinel_password &&
-        !secret_read("--sentinel-password", arguments->sentinel_password, of_sentinels, failure))
+        !secret_read_line("--sentinel-password", arguments->sentinel_password, of_sentinels,
+                          failure))
         return NULL;
     return ledger_open_with(arguments->redis, &access, failure);
 }

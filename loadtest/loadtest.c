@@ -13,7 +13,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
-#include "base/streams.h"
+#include "common/streams.h"
 #include "measure/bench_run.h"
 #include "measure/compare.h"
 #include "tell/bench_report.h"

@@ -12,8 +12,8 @@
 #include "base/json_file.h"
 #include "base/moment.h"
 #include "base/programs.h"
-#include "base/secret.h"
-#include "base/streams.h"
+#include "common/secret.h"
+#include "common/streams.h"
 #include "pay/payd_door.h"
 
 enum { EXIT_DONE = 0, EXIT_CANNOT_RUN = 1, EXIT_BAD_WORDS = 2, LOOK_EVERY_MS = 50 };
@@ -21,7 +21,7 @@ enum { EXIT_DONE = 0, EXIT_CANNOT_RUN = 1, EXIT_BAD_WORDS = 2, LOOK_EVERY_MS = 5
 struct arguments {
     const char *listen, *webhook, *key_file, *log, *replay;
     struct payd_faults faults;
-    char key[SECRET_MAX];
+    char key[SECRET_SIZE];
     char lost[RUN_PATH_MAX];
 };
 
@@ -77,7 +77,7 @@ static bool check(struct arguments *arguments, struct failure *failure)
         return failure_set(failure, "--webhook: \"%s\" is no http:// URL", webhook);
     if (arguments->log)
         (void)snprintf(arguments->lost, sizeof arguments->lost, "%.1000s.lost", arguments->log);
-    return secret_read("--key", arguments->key_file, arguments->key, failure);
+    return secret_read_line("--key", arguments->key_file, arguments->key, failure);
 }
 
 /* Of a text: where it goes to; of a fault: which. */

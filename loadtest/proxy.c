@@ -12,7 +12,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
-#include "base/streams.h"
+#include "common/streams.h"
 #include "proxy/proxy_control.h"
 #include "proxy/proxy_options.h"
 #include "proxy/proxy_schedule.h"

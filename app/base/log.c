@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "common/utf8.h"
 #include "rfc3339.h"
 #include "text.h"
-#include "utf8.h"
 
 static struct {
     log_level level;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "common/utf8.h"
 
 void text_add(struct text *text, const char *bytes, size_t len)
 {

@@ -6,31 +6,23 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "common/fnv.h"
 
 enum { ENTRY_ROOM = 128, WORD_ROOM = 4 }; /* besides the bytes of the words */
-
-static uint64_t hash(uint64_t sum, const void *bytes, size_t len)
-{
-    const uint8_t *at = bytes;
-
-    for (size_t i = 0; i < len; i++)
-        sum = (sum ^ at[i]) * 1099511628211U; /* FNV-1a */
-    return sum;
-}
 
 bool book_words_place(const lk_reply *entry, struct book_place *out)
 {
     const lk_reply *words = lk_reply_at(entry, 1);
     const char *id = lk_reply_bytes(lk_reply_at(entry, 0)).data;
-    uint64_t sum = 14695981039346656037U;
+    uint64_t sum = FNV_START;
     struct book_place place;
 
     if (!id || !ledger_id_parse(id, &place.at)) return false;
     for (size_t i = 0; i < lk_reply_count(words); i++) {
         struct lk_bytes word = lk_reply_bytes(lk_reply_at(words, i));
 
-        sum = hash(sum, &word.len, sizeof word.len); /* "ab", "c" is not "a", "bc" */
-        sum = hash(sum, word.data, word.len);
+        sum = fnv_add(sum, &word.len, sizeof word.len); /* "ab", "c" is not "a", "bc" */
+        sum = fnv_add(sum, word.data, word.len);
     }
     place.digest = (int64_t)sum;
     *out = place;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/utf8.h"
+#include "common/utf8.h"
 
 int ctl_complain(const char *format, ...)
 {

@@ -8,7 +8,7 @@
 
 #include <curl/curl.h>
 
-#include "base/utf8.h"
+#include "common/utf8.h"
 #include "ctl.h"
 #include "http/strict_json.h"
 

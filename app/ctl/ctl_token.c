@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
+#include "common/secret.h"
 #include "ctl.h"
-#include "gate/secret_file.h"
 #include "gate/subject.h"
 #include "gate/token.h"
 
@@ -200,10 +200,10 @@ int ctl_buyer(const struct ctl_request *request)
 
 int ctl_key(const struct ctl_request *request)
 {
-    struct start_error why = {0};
+    struct failure why;
 
     if (!request->out) return ctl_complain("key: %s is missing", "--out FILE");
-    if (secret_file_make(request->out, &why)) return CTL_OK;
+    if (secret_make(request->out, &why)) return CTL_OK;
     (void)ctl_complain("%s", why.text);
     return CTL_REFUSED;
 }

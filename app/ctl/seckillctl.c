@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/streams.h"
+#include "common/streams.h"
 #include "ctl.h"
 #include "lab/lab.h"
 #include "start/private_server.h"

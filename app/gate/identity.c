@@ -45,7 +45,7 @@ static bool operator_token_is_good(const char *token, size_t len)
 
 static bool read_operator_token(struct identity *self, const char *path, struct start_error *why)
 {
-    char text[OPERATOR_MAX + 2];
+    char text[OPERATOR_MAX + 3];
     size_t len = 0;
 
     if (!secret_file_read(path, text, sizeof text, &len, why)) return false;
@@ -62,7 +62,10 @@ static bool read_operator_token(struct identity *self, const char *path, struct 
 /* There, or made by us, or by another instance at the same moment. */
 static bool operator_file_is_there(const char *path, struct start_error *why)
 {
-    return access(path, F_OK) == 0 || secret_file_make(path, why) || access(path, F_OK) == 0;
+    struct failure failure;
+
+    return access(path, F_OK) == 0 || secret_make(path, &failure) || access(path, F_OK) == 0 ||
+           start_error_say(why, "%s", failure.text);
 }
 
 struct identity *identity_new(const struct identity_options *options, struct start_error *why)

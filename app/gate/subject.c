@@ -7,18 +7,15 @@
 #include <string.h>
 
 #include "base/base64url.h"
-#include "base/utf8.h"
+#include "common/utf8.h"
 
 static const char hashed[] = "sha256-";
 
 static bool is_printable(const char *text)
 {
-    uint32_t code = 0;
-    size_t len = 0;
-
-    for (; *text; text += len) {
-        len = utf8_read(text, &code);
-        if (len == 0 || utf8_is_obeyed(code)) return false;
+    for (size_t len = 0; *text; text += len) {
+        len = utf8_printable(text);
+        if (len == 0) return false;
     }
     return true;
 }

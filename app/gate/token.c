@@ -53,7 +53,7 @@ static bool has_marks_of_an_editor(const char *bytes, size_t len)
 
 bool token_key_read(const char *path, struct token_key *out, struct start_error *why)
 {
-    char bytes[TOKEN_KEY_MAX];
+    char bytes[TOKEN_KEY_MAX + 1];
     size_t len = 0;
     bool is_good = secret_file_read(path, bytes, sizeof bytes, &len, why);
 

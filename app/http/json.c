@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
-#include "base/utf8.h"
+#include "common/utf8.h"
 #include "guards/guards.h"
 #include "sale/segment.h"
 #include "strict_json.h"

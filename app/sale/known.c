@@ -4,16 +4,13 @@
 #include "known.h"
 
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
+
+#include "common/fnv.h"
 
 static size_t bucket_of(const char *sale_id)
 {
-    uint32_t hash = 2166136261U; /* FNV-1a */
-
-    for (const char *c = sale_id; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 16777619U;
-    return hash % KNOWN_BUCKETS;
+    return fnv_of(sale_id) % KNOWN_BUCKETS;
 }
 
 static struct known_sale *first_of(const struct known *self, size_t bucket)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fnv.h"
+
 enum { FIRST_SLOTS = 1024, FIRST_TEXT = 65536 };
 
 struct order_book {
@@ -46,10 +48,7 @@ size_t order_book_count(const struct order_book *book)
 /* The slot of a buyer, or the free one where the buyer would go. */
 static size_t slot_of(const struct order_book *book, const char *buyer)
 {
-    uint64_t hash = 14695981039346656037U; /* FNV-1a */
-
-    for (const char *c = buyer; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 1099511628211U;
+    uint64_t hash = fnv_of(buyer);
     size_t slot = (hash ^ (hash >> 32)) & (book->slot_count - 1);
     while (book->slots[slot] != 0 && strcmp(book->text + book->slots[slot] - 1, buyer) != 0)
         slot = (slot + 1) & (book->slot_count - 1);

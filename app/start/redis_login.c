@@ -5,16 +5,12 @@
 
 #include <string.h>
 
-#include "gate/secret_file.h"
 #include "store/deployment.h"
 
-static bool read_secret(const char *flag, const char *path, char out[REDIS_SECRET_SIZE],
+static bool read_secret(const char *flag, const char *path, char out[SECRET_SIZE],
                         struct start_error *why)
 {
-    struct start_error of_file = {0};
-
-    if (!path || secret_file_read_line(path, out, REDIS_SECRET_SIZE, &of_file)) return true;
-    return start_error_say(why, "%s: %s", flag, of_file.text);
+    return !path || secret_file_read_line(flag, path, out, why);
 }
 
 static bool names_user_and_password(const char *text)
@@ -38,7 +34,7 @@ bool redis_login_read(const struct config *config, struct redis_login *out, stru
                            config->redis_loader);
 }
 
-const char *redis_login_said(const char secret[REDIS_SECRET_SIZE])
+const char *redis_login_said(const char secret[SECRET_SIZE])
 {
     return secret[0] ? secret : NULL;
 }

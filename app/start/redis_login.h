@@ -7,15 +7,14 @@
 #include "lockkit/lockkit.h"
 
 #include "config.h"
-
-enum { REDIS_SECRET_SIZE = 512 };
+#include "gate/secret_file.h"
 
 struct redis_login {
-    char password[REDIS_SECRET_SIZE]; /* "": what the URL says */
-    char sentinel[REDIS_SECRET_SIZE]; /* "password" or "user:password"; "": none */
-    char postgres[REDIS_SECRET_SIZE]; /* of --postgres; "": what its URL says */
-    char book[REDIS_SECRET_SIZE];     /* of --book; likewise */
-    char loader[REDIS_SECRET_SIZE];   /* "user:password" of who sends scripts; "": the same user */
+    char password[SECRET_SIZE]; /* "": what the URL says */
+    char sentinel[SECRET_SIZE]; /* "password" or "user:password"; "": none */
+    char postgres[SECRET_SIZE]; /* of --postgres; "": what its URL says */
+    char book[SECRET_SIZE];     /* of --book; likewise */
+    char loader[SECRET_SIZE];   /* "user:password" of who sends scripts; "": the same user */
 };
 
 /*
@@ -29,7 +28,7 @@ bool redis_login_read(const struct config *config, struct redis_login *out,
                       struct start_error *why);
 
 /* A secret, or NULL for "". */
-const char *redis_login_said(const char secret[REDIS_SECRET_SIZE]);
+const char *redis_login_said(const char secret[SECRET_SIZE]);
 
 /* What clients of the Redis at `url`, borrowed, need of these; NULL: of one of several. */
 void redis_login_fill(const struct config *config, const struct redis_login *login, const char *url,

@@ -7,11 +7,11 @@
 
 #include "base/own_server.h"
 #include "base/programs.h"
-#include "base/secret.h"
+#include "common/secret.h"
 #include "evidence/ledger.h"
 #include "evidence/tokens.h"
 
-enum { INSTANCES_MAX = 8, URL_MAX = 256, TOKEN_MAX = 256 };
+enum { INSTANCES_MAX = 8, URL_MAX = 256 };
 
 struct instance {
     char name[24];
@@ -27,8 +27,8 @@ struct service {
     struct process redis;
     struct own_server own[OWN_KINDS]; /* those that its guards need */
     char redis_url[RUN_PATH_MAX];
-    char redis_password[SECRET_MAX]; /* of its user; "": the URL has it, or there is none */
-    char sentinel_password[SECRET_MAX];
+    char redis_password[SECRET_SIZE]; /* of its user; "": the URL has it, or there is none */
+    char sentinel_password[SECRET_SIZE];
     struct lk_tls_options tls;
     char redis_version[LEDGER_VERSION_MAX];
     char version[64];    /* of the service, as /version says, like the next */
@@ -38,7 +38,7 @@ struct service {
     int count;
     int started; /* instances so far, so that each has a name and a log of its own */
     char admin_url[URL_MAX];
-    char token[TOKEN_MAX];
+    char token[SECRET_SIZE];
     struct http_client *http; /* owned */
     struct tokens *tokens;    /* owned: of buyers; NULL: they are known by X-User-Id */
     long window_ms;           /* to pay for an order; 0: sales are not paid for later */

@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/chance.h"
+#include "common/fnv.h"
 
 enum { CHANCES = 1000000, LONGEST_MS = 3600000 };
 
@@ -40,10 +42,7 @@ bool payd_faults_read(struct payd_faults *faults, payd_fault fault, const char *
 
 bool payd_faults_hit(const struct payd_faults *faults, payd_fault fault, const char *payment)
 {
-    uint64_t hash = 0xcbf29ce484222325U + (uint64_t)fault; /* FNV-1a */
-
-    for (const char *at = payment; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3U;
+    uint64_t hash = fnv_add(FNV_START + (uint64_t)fault, payment, strlen(payment));
     struct chance chance = chance_stream(faults->seed, hash);
     return chance_between(&chance, 0, CHANCES - 1) < (int64_t)(faults->of[fault].share * CHANCES);
 }

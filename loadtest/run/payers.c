@@ -15,6 +15,7 @@
 
 #include "base/chance.h"
 #include "base/moment.h"
+#include "common/fnv.h"
 
 enum {
     THREADS = 16,
@@ -156,11 +157,7 @@ static bool again(struct payers *payers, struct task *task, task_kind kind, int6
 /* The same for this buyer in each run: from 0 to CHANCES - 1, another one for each `what`. */
 static int64_t chance_of(const struct task *task, unsigned what)
 {
-    uint64_t hash = 0xcbf29ce484222325U; /* FNV-1a */
-
-    for (const char *at = task->buyer; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3U;
-    struct chance chance = chance_stream(what, hash);
+    struct chance chance = chance_stream(what, fnv_of(task->buyer));
     return chance_between(&chance, 0, CHANCES - 1);
 }
 

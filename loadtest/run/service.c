@@ -136,9 +136,9 @@ static bool join_redis(struct service *service, const struct options *options,
     (void)snprintf(service->redis_url, sizeof service->redis_url, "%s", options->redis);
     service->tls = options->tls;
     return (!password ||
-            secret_read("--redis-password", password, service->redis_password, failure)) &&
-           (!of_sentinels || secret_read("--sentinel-password", of_sentinels,
-                                         service->sentinel_password, failure)) &&
+            secret_read_line("--redis-password", password, service->redis_password, failure)) &&
+           (!of_sentinels || secret_read_line("--sentinel-password", of_sentinels,
+                                              service->sentinel_password, failure)) &&
            redis_is_ready(service, failure);
 }
 
@@ -315,27 +315,19 @@ static int free_port(void)
 static bool make_secrets(struct service *service, const struct options *options,
                          const char *run_dir, struct failure *failure)
 {
-    char path[PATH_ROOM], key[SECRET_MAX];
+    char path[PATH_ROOM];
 
     (void)snprintf(path, sizeof path, "%s/admin.token", run_dir);
-    if (!secret_make(path, service->token, failure)) return false;
+    if (!secret_make(path, failure) ||
+        !secret_read_line("--admin-token", path, service->token, failure))
+        return false;
     service->window_ms = options->window_ms;
     if (!service->window_ms) return true;
     int port = free_port();
     (void)snprintf(service->pay_key, sizeof service->pay_key, "%s/payment.key", run_dir);
     (void)snprintf(service->pay_listen, sizeof service->pay_listen, "127.0.0.1:%d", port);
     return (port || failure_set(failure, "no port is free for payd")) &&
-           secret_make(service->pay_key, key, failure);
-}
-
-static bool read_token(struct service *service, const char *path, struct failure *failure)
-{
-    FILE *file = fopen(path, "re");
-    if (!file) return failure_set(failure, "--admin-token: %s: %s", path, failure_errno_text());
-    if (!fgets(service->token, sizeof service->token, file)) service->token[0] = '\0';
-    (void)fclose(file); /* read only */
-    service->token[strcspn(service->token, " \r\n")] = '\0';
-    return service->token[0] || failure_set(failure, "--admin-token: %s is empty", path);
+           secret_make(service->pay_key, failure);
 }
 
 /* "http://host:port/" is meant as "http://host:port". */
@@ -366,7 +358,7 @@ static bool use_running(struct service *service, const struct options *options, 
         copy_url(instance->url, options->urls[service->count]);
     }
     copy_url(service->admin_url, options->admin_url);
-    return read_token(service, options->admin_token, failure) &&
+    return secret_read_line("--admin-token", options->admin_token, service->token, failure) &&
            join_redis(service, options, failure) &&
            (!options->has_tokens || make_buyers(service, options, run_dir, failure));
 }

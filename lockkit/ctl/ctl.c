@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "utf8.h"
+#include "common/utf8.h"
 
 static void say(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 

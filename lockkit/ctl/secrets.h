@@ -6,8 +6,6 @@
 
 #include "ctl.h"
 
-enum { SECRET_MAX = 1024 };
-
 struct secrets {
     char *password; /* owned; NULL: none */
     char *loader;   /* owned; NULL: none */

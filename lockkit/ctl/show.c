@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "common/utf8.h"
 
 enum {
     NAME_MAX_SHOWN = 4 * LK_INSPECT_KEY_MAX + 8,
@@ -138,8 +138,8 @@ static void print_json_text(const char *text)
 {
     (void)putchar('"');
     while (*text) {
-        size_t len = 0;
-        uint32_t code = utf8_decode(text, &len);
+        uint32_t code = 0;
+        size_t len = utf8_read(text, &code);
 
         if (len == 0) {
             (void)fputs("\\ufffd", stdout);
@@ -155,8 +155,10 @@ static void print_json_text(const char *text)
 
 static bool is_utf8(const char *text)
 {
+    uint32_t code = 0;
+
     for (size_t len = 0; *text; text += len) {
-        (void)utf8_decode(text, &len);
+        len = utf8_read(text, &code);
         if (len == 0) return false;
     }
     return true;

@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "base/utf8.h"
+#include "common/utf8.h"
 #include "render.h"
 
 json_t *render_json_text(const char *text)

@@ -53,6 +53,14 @@ bool utf8_is_obeyed(uint32_t code)
            (code >= 0x2066 && code <= 0x2069);
 }
 
+size_t utf8_printable(const char *text)
+{
+    uint32_t code = 0;
+    size_t len = utf8_read(text, &code);
+
+    return len > 0 && !utf8_is_obeyed(code) ? len : 0;
+}
+
 char *utf8_show(const char *text, const char *kept)
 {
     char *shown = malloc(strlen(text) * ESCAPE_LEN + 1);

@@ -1,8 +1,8 @@
 /*
  * UTF-8 as RFC 3629 has it, where somebody else wrote it: cut between characters, and shown.
  */
-#ifndef SECKILL_UTF8_H
-#define SECKILL_UTF8_H
+#ifndef COMMON_UTF8_H
+#define COMMON_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +19,9 @@ size_t utf8_cut(const char *text, size_t max);
  * C1), ends of lines and paragraphs, and what turns the direction of what is around it.
  */
 bool utf8_is_obeyed(uint32_t code);
+
+/* How many bytes the character at `text` has when it is neither obeyed nor NUL; 0: it is, or it is no UTF-8. */
+size_t utf8_printable(const char *text);
 
 /*
  * The text with what would be obeyed as \uXXXX, also within JSON, and bytes that are no UTF-8 as \ufffd.

@@ -1,8 +1,8 @@
 /*
  * Standard streams that are closed when a program begins.
  */
-#ifndef SECKILL_STREAMS_H
-#define SECKILL_STREAMS_H
+#ifndef COMMON_STREAMS_H
+#define COMMON_STREAMS_H
 
 /*
  * Open /dev/null in place of each that is closed; else the first file or socket that the program opens becomes
