@@ -4,7 +4,6 @@
  */
 #include "audit/audit.h"
 
-#include <getopt.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "common/flags.h"
 #include "common/secret.h"
 #include "common/streams.h"
 #include "evidence/charge_log.h"
@@ -20,25 +20,21 @@
 #include "evidence/ledger.h"
 #include "evidence/operators_log.h"
 
-enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2, OPERATORS_MAX = 64 };
+enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2 };
 
 struct arguments {
     const char *redis;
     const char *redis_password, *sentinel_password; /* files, or NULL */
     struct lk_tls_options tls;
     const char *sale;
-    const char *units; /* instead of the two */
-    char **clients;    /* borrowed from argv */
-    int client_count;
-    const char *operators[OPERATORS_MAX]; /* logs */
-    int operator_count;
-    const char *charges; /* file, or NULL */
+    int64_t units;                        /* instead of the two; negative: not given */
+    struct flag_texts clients, operators; /* logs */
+    const char *charges;                  /* file, or NULL */
     struct audit_options strictness;
     bool is_json;
-    bool has_clients;
 };
 
-static const char help_text[] =
+static const char help_head[] =
     "audit --redis URL [--redis-...] --sale ID [--clients FILE...]\n"
     "      [--operators FILE]... [--charges FILE] [--allow-lost] [--json]\n"
     "audit --units N --clients FILE... [--json]\n"
@@ -46,144 +42,82 @@ static const char help_text[] =
     "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
     "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
     "by).\n"
-    "\n"
-    "  --redis URL        redis://[user[:pass]@]host[:port][/db], unix:///path,\n"
-    "                     redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3; or one of\n"
-    "                     these with rediss for redis: over TLS\n"
-    "  --redis-password FILE\n"
-    "                     password of the URL's user, the first line of the file. The user need\n"
-    "                     only read\n"
-    "  --sentinel-password FILE\n"
-    "                     the first line is [USER:]PASSWORD of the Sentinels\n"
-    "  --redis-ca FILE    PEM: who signs the certificates of rediss servers (the system's store)\n"
-    "  --redis-cert FILE, --redis-key FILE\n"
-    "                     PEM: the certificate to show them, and its key (in the same file)\n"
-    "  --redis-server-name NAME\n"
-    "                     what their certificates are for (the host of the URL)\n"
-    "  --redis-insecure   accept any certificate of theirs\n"
-    "  --sale ID          the sale\n"
-    "  --units N          of a service that is not ours: judge by the clients alone whether the N\n"
-    "                     units that were put up were sold as promised. What only a store can "
-    "show\n"
-    "                     is not judged: orders lost, orders that nobody asked for, locks left\n"
-    "  --clients FILE...  what the clients wrote down, JSON lines, by our load test or another "
-    "tool\n"
-    "                     (the format: loadtest/GUIDE.md); without it the checks on answers are\n"
-    "                     void. All words up to the next option are files\n"
-    "  --operators FILE   an operators' log, of seckilld (DATA/operators.ndjson) or of loadtest; "
-    "give\n"
-    "                     that of every instance. Without one operators_agree is void: a restock\n"
-    "                     that nobody asked for may hide an oversell\n"
-    "  --charges FILE     the log of payd, for a sale that is paid for later: without it nobody "
-    "knows\n"
-    "                     what was charged, and payment_explained is void\n"
-    "  --allow-lost       accepted orders that a failover lost are counted and named, not a "
-    "failure;\n"
-    "                     they excuse what follows from them, all else is judged as ever\n"
-    "  --json             print one JSON object instead; in a file, report FILE draws it\n"
-    "  --version, --help\n"
+    "\n";
+
+static const char help_tail[] =
     "\n"
     "Exit status: 0 every check passed; 1 a promise is broken, and the output names it; 2 none\n"
     "failed but one is void, or the input could not be used: bad flag, Redis unreachable, no such\n"
     "sale, evidence that cannot be read or is not of the format (FILE:LINE and the field are "
     "named).\n";
 
-static int usage(const char *words, const char *what)
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct flag flags[] = {
+    {"redis", FLAG_TEXT, AT(redis), .value = "URL",
+     .help = "redis://[user[:pass]@]host[:port][/db], unix:///path,\n"
+             "redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3; or one of\n"
+             "these with rediss for redis: over TLS"},
+    {"redis-password", FLAG_TEXT, AT(redis_password), .value = "FILE",
+     .help = "password of the URL's user, the first line of the file. The user need\n"
+             "only read"},
+    {"sentinel-password", FLAG_TEXT, AT(sentinel_password), .value = "FILE",
+     .help = "the first line is [USER:]PASSWORD of the Sentinels"},
+    {"redis-ca", FLAG_TEXT, AT(tls.ca_file), .value = "FILE",
+     .help = "PEM: who signs the certificates of rediss servers (the system's store)"},
+    {"redis-cert", FLAG_TEXT, AT(tls.cert_file), .value = "FILE",
+     .help = "PEM: the certificate to show them, ..."},
+    {"redis-key", FLAG_TEXT, AT(tls.key_file), .value = "FILE",
+     .help = "... and its key (in the same file)"},
+    {"redis-server-name", FLAG_TEXT, AT(tls.server_name), .value = "NAME",
+     .help = "what their certificates are for (the host of the URL)"},
+    {"redis-insecure", FLAG_SWITCH, AT(tls.is_unverified),
+     .help = "accept any certificate of theirs"},
+    {"sale", FLAG_TEXT, AT(sale), .value = "ID", .help = "the sale"},
+    {"units", FLAG_NUMBER, AT(units), 0, 999999999, "N",
+     .help = "of a service that is not ours: judge by the clients alone whether the N\n"
+             "units that were put up were sold as promised. What only a store can show\n"
+             "is not judged: orders lost, orders that nobody asked for, locks left"},
+    {"clients", FLAG_TEXTS, AT(clients), .value = "FILE...", .takes_more = true,
+     .help = "what the clients wrote down, JSON lines, by our load test or another tool\n"
+             "(the format: loadtest/GUIDE.md); without it the checks on answers are\n"
+             "void. All words up to the next option are files"},
+    {"operators", FLAG_TEXTS, AT(operators), .value = "FILE",
+     .help = "an operators' log, of seckilld (DATA/operators.ndjson) or of loadtest; give\n"
+             "that of every instance. Without one operators_agree is void: a restock\n"
+             "that nobody asked for may hide an oversell"},
+    {"charges", FLAG_TEXT, AT(charges), .value = "FILE",
+     .help = "the log of payd, for a sale that is paid for later: without it nobody knows\n"
+             "what was charged, and payment_explained is void"},
+    {"allow-lost", FLAG_SWITCH, AT(strictness.allow_lost),
+     .help = "accepted orders that a failover lost are counted and named, not a failure;\n"
+             "they excuse what follows from them, all else is judged as ever"},
+    {"json", FLAG_SWITCH, AT(is_json),
+     .help = "print one JSON object instead; in a file, report FILE draws it"},
+    {"help", FLAG_HELP, .help = "this text"},
+    {"version", FLAG_VERSION, .help = "the version"},
+};
+
+static const struct flags command_line = {
+    .program = "audit",
+    .head = help_head,
+    .tail = help_tail,
+    .list = flags,
+    .count = sizeof flags / sizeof *flags,
+    .column = 24,
+};
+
+/* What goes together. */
+static bool check(const struct arguments *arguments, struct failure *failure)
 {
-    (void)fprintf(stderr, "audit: %s%s%s\n", words, what ? " " : "", what ? what : "");
-    return EXIT_UNUSABLE;
-}
-
-/* Above all letters: a text, or a switch, that goes to the arguments at what is more. */
-enum { TEXT = 1000, SWITCH = 2000 };
-
-#define TEXT_AT(field)   (TEXT + (int)offsetof(struct arguments, field))
-#define SWITCH_AT(field) (SWITCH + (int)offsetof(struct arguments, field))
-
-_Static_assert(sizeof(struct arguments) < SWITCH - TEXT, "places of texts and switches overlap");
-
-static const struct option options[] = {
-    {"redis-password", required_argument, NULL, TEXT_AT(redis_password)},
-    {"sentinel-password", required_argument, NULL, TEXT_AT(sentinel_password)},
-    {"redis-ca", required_argument, NULL, TEXT_AT(tls.ca_file)},
-    {"redis-cert", required_argument, NULL, TEXT_AT(tls.cert_file)},
-    {"redis-key", required_argument, NULL, TEXT_AT(tls.key_file)},
-    {"redis-server-name", required_argument, NULL, TEXT_AT(tls.server_name)},
-    {"redis-insecure", no_argument, NULL, SWITCH_AT(tls.is_unverified)},
-    {"redis", required_argument, NULL, TEXT_AT(redis)},
-    {"sale", required_argument, NULL, TEXT_AT(sale)},
-    {"units", required_argument, NULL, TEXT_AT(units)},
-    {"clients", required_argument, NULL, 'c'},
-    {"operators", required_argument, NULL, 'o'},
-    {"charges", required_argument, NULL, TEXT_AT(charges)},
-    {"allow-lost", no_argument, NULL, SWITCH_AT(strictness.allow_lost)},
-    {"json", no_argument, NULL, SWITCH_AT(is_json)},
-    {"version", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
-
-/* --clients takes every word up to the next option. */
-static int take_clients(int argc, char **argv, struct arguments *arguments)
-{
-    if (arguments->has_clients) return usage("--clients: give all files at once", NULL);
-    arguments->has_clients = true;
-    arguments->clients = argv + optind - 1;
-    arguments->client_count = 1;
-    while (optind < argc && argv[optind][0] != '-') {
-        optind++;
-        arguments->client_count++;
-    }
-    return -1;
-}
-
-/* -1: go on; else the exit status. */
-static int take_option(int option, int argc, char **argv, struct arguments *arguments)
-{
-    char *fields = (char *)arguments;
-
-    if (option >= SWITCH)
-        *(bool *)(fields + option - SWITCH) = true;
-    else if (option >= TEXT)
-        *(const char **)(void *)(fields + option - TEXT) = optarg;
-    else if (option == 'v')
-        return printf("audit %s\n", SECKILL_VERSION) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
-    else if (option == 'h')
-        return fputs(help_text, stdout) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
-    else if (option == 'c')
-        return take_clients(argc, argv, arguments);
-    else if (option != 'o')
-        return usage("try --help", NULL);
-    else if (arguments->operator_count++ < OPERATORS_MAX) /* one too many is told in gather() */
-        arguments->operators[arguments->operator_count - 1] = optarg;
-    return -1;
-}
-
-/* -1: go on; else the exit status. */
-static int parse(int argc, char **argv, struct arguments *arguments)
-{
-    int status = -1;
-
-    while (status < 0) {
-        /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
-        int option = getopt_long(argc, argv, "+", options, NULL);
-        if (option == -1) break;
-        status = take_option(option, argc, argv, arguments);
-    }
-    if (status >= 0) return status;
-    if (optind < argc) return usage("do not know what to do with", argv[optind]);
-    if (arguments->units) {
-        if (strspn(arguments->units, "0123456789") != strlen(arguments->units) ||
-            strlen(arguments->units) - 1 >= 9)
-            return usage("--units: must be a number up to 999999999, not", arguments->units);
-        if (arguments->redis || arguments->sale)
-            return usage("--units: not with --redis, --sale", NULL);
-        return arguments->has_clients ? -1 : usage("--units: give --clients, too", NULL);
-    }
-    if (!arguments->redis) return usage("--redis is missing (try --help)", NULL);
-    if (!arguments->sale) return usage("--sale is missing (try --help)", NULL);
-    if (!ledger_sale_id_is_valid(arguments->sale))
-        return usage("--sale: must match [a-z0-9-]{1,40}, not", arguments->sale);
-    return -1;
+    if (arguments->units >= 0 && (arguments->redis || arguments->sale))
+        return failure_set(failure, "--units: not with --redis, --sale");
+    if (arguments->units >= 0)
+        return arguments->clients.count > 0 || failure_set(failure, "--units: give --clients, too");
+    if (!arguments->redis) return failure_set(failure, "--redis is missing (try --help)");
+    if (!arguments->sale) return failure_set(failure, "--sale is missing (try --help)");
+    return ledger_sale_id_is_valid(arguments->sale) ||
+           failure_set(failure, "--sale: must match [a-z0-9-]{1,40}, not %s", arguments->sale);
 }
 
 static struct ledger *open_ledger(const struct arguments *arguments, struct failure *failure)
@@ -209,14 +143,11 @@ static struct ledger *open_ledger(const struct arguments *arguments, struct fail
 
 static bool gather(const struct arguments *arguments, struct facts *facts, struct failure *failure)
 {
-    for (int i = 0; i < arguments->client_count; i++)
-        if (!client_log_read(facts, arguments->clients[i], failure)) return false;
-    if (arguments->units)
-        return client_log_stand_in(facts, strtoll(arguments->units, NULL, 10), failure);
-    if (arguments->operator_count > OPERATORS_MAX)
-        return failure_set(failure, "--operators: at most %d files", OPERATORS_MAX);
-    for (int i = 0; i < arguments->operator_count; i++)
-        if (!operators_log_read(facts, arguments->sale, arguments->operators[i], failure))
+    for (size_t i = 0; i < arguments->clients.count; i++)
+        if (!client_log_read(facts, arguments->clients.list[i], failure)) return false;
+    if (arguments->units >= 0) return client_log_stand_in(facts, arguments->units, failure);
+    for (size_t i = 0; i < arguments->operators.count; i++)
+        if (!operators_log_read(facts, arguments->sale, arguments->operators.list[i], failure))
             return false;
     if (arguments->charges && !charge_log_read(facts, arguments->sale, arguments->charges, failure))
         return false;
@@ -297,17 +228,17 @@ static void print_json(const struct arguments *arguments, const struct facts *fa
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.redis = NULL};
+    static struct arguments arguments = {.units = -1};
     struct audit_result result;
     struct failure failure = {.text = ""};
     struct facts facts;
 
     streams_open();
-    int status = parse(argc, argv, &arguments);
+    int status = flags_main(&command_line, argc, argv, &arguments);
     if (status >= 0) return status;
     (void)signal(SIGPIPE, SIG_IGN); /* a server that closes is told in words */
     facts_init(&facts);
-    bool is_judged = gather(&arguments, &facts, &failure) &&
+    bool is_judged = check(&arguments, &failure) && gather(&arguments, &facts, &failure) &&
                      audit_run(&facts, &arguments.strictness, &result, &failure);
     if (is_judged && arguments.is_json)
         print_json(&arguments, &facts, &result);

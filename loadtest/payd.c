@@ -3,7 +3,6 @@
  * writes every charge down, and tells the shop by signed events, with faults as often as it is asked
  * for. With --replay it sends what was lost once more, and ends. Wiring alone: pay/payd_*.c.
  */
-#include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/json_file.h"
 #include "base/moment.h"
 #include "base/programs.h"
+#include "common/flags.h"
 #include "common/secret.h"
 #include "common/streams.h"
 #include "pay/payd_door.h"
@@ -25,47 +25,17 @@ struct arguments {
     char lost[RUN_PATH_MAX];
 };
 
-static const char help_text[] =
+static const char help_head[] =
     "payd --webhook URL --key FILE [--listen HOST:PORT] [--log FILE] [--seed N] [FAULTS]\n"
     "payd --webhook URL --key FILE --replay FILE [--log FILE]\n"
     "\n"
     "A payment provider to try the service with: it charges who comes with a link of the shop's,\n"
     "and tells the shop by signed events; again for 30 s while there is no answer, or 5xx.\n"
-    "\n"
-    "  --listen HOST:PORT  where buyers pay (127.0.0.1:0)\n"
-    "  --webhook URL       of the shop: .../api/v1/payments/events\n"
-    "  --key FILE          the secret shared with the shop, the first line of the file\n"
-    "  --log FILE          append a line of JSON about each charge and each answer of the shop;\n"
-    "                      events that could not be delivered go to FILE.lost\n"
-    "  --seed N            of the faults (1)\n"
-    "  --replay FILE       send the events of FILE, and end\n"
-    "  --version, --help\n"
-    "\nFaults, each a share of the payments, from 0 to 1:\n";
+    "\n";
 
 static const char help_tail[] =
     "\nExit status: 0 Ctrl-C, or everything was sent; 1 it could not run, or some of --replay was\n"
     "not taken; 2 bad flag.\n";
-
-static void print_help(void)
-{
-    (void)fputs(help_text, stdout);
-    for (int i = 0; i < PAYD_FAULT_COUNT; i++) {
-        const struct payd_fault_words *words = &payd_faults_words[i];
-        char left[32];
-        (void)snprintf(left, sizeof left, "--%s X%s", words->flag, words->ms ? "[:MS]" : "");
-        (void)printf("  %-19s %s\n", left, words->help);
-    }
-    (void)fputs(help_tail, stdout);
-}
-
-static bool read_seed(const char *text, uint64_t *out_seed, struct failure *failure)
-{
-    char *end = NULL;
-
-    *out_seed = strtoull(text, &end, 10);
-    return (*text >= '0' && *text <= '9' && !*end) ||
-           failure_set(failure, "--seed: \"%s\" is not a number", text);
-}
 
 static bool check(struct arguments *arguments, struct failure *failure)
 {
@@ -80,53 +50,43 @@ static bool check(struct arguments *arguments, struct failure *failure)
     return secret_read_line("--key", arguments->key_file, arguments->key, failure);
 }
 
-/* Of a text: where it goes to; of a fault: which. */
-#define TEXT_AT(field) (TEXT + (int)offsetof(struct arguments, field))
-enum { TEXT = 1000, FAULT = 2000, TEXT_FLAGS = 8 };
-_Static_assert(offsetof(struct arguments, faults) < FAULT - TEXT, "places and faults overlap");
-
-static bool take_option(int option, struct arguments *arguments, struct failure *failure)
+static bool take_fault(const struct flag *flag, void *to, const char *value,
+                       struct failure *failure)
 {
-    if (option == 's') return read_seed(optarg, &arguments->faults.seed, failure);
-    if (option >= FAULT)
-        return payd_faults_read(&arguments->faults, (payd_fault)(option - FAULT), optarg, failure);
-    if (option < TEXT) return failure_set(failure, "try --help");
-    *(const char **)(void *)((char *)arguments + option - TEXT) = optarg;
-    return true;
+    struct arguments *arguments = to;
+
+    return payd_faults_take(flag, &arguments->faults, value, failure);
 }
 
-/* -1: go on; else the exit status. */
-static int parse(int argc, char **argv, struct arguments *arguments, struct failure *failure)
-{
-    struct option options[TEXT_FLAGS + PAYD_FAULT_COUNT + 1] = {
-        {"listen", required_argument, NULL, TEXT_AT(listen)},
-        {"webhook", required_argument, NULL, TEXT_AT(webhook)},
-        {"key", required_argument, NULL, TEXT_AT(key_file)},
-        {"log", required_argument, NULL, TEXT_AT(log)},
-        {"replay", required_argument, NULL, TEXT_AT(replay)},
-        {"seed", required_argument, NULL, 's'},
-        {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},
-    };
-    bool is_good = true;
+#define AT(field) offsetof(struct arguments, field)
+#define FAULT_FLAG(fault, name, ms, words)                                                         \
+    {name, FLAG_TAKEN, fault, .value = (ms) ? "X[:MS]" : "X", .help = (words), .take = take_fault},
 
-    for (int i = 0; i < PAYD_FAULT_COUNT; i++)
-        options[TEXT_FLAGS + i] =
-            (struct option){payd_faults_words[i].flag, required_argument, NULL, FAULT + i};
-    while (is_good) {
-        /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
-        int option = getopt_long(argc, argv, "+", options, NULL);
-        if (option == -1) break;
-        if (option == 'h') print_help();
-        if (option == 'v') (void)printf("payd %s\n", SECKILL_VERSION);
-        if (option == 'h' || option == 'v')
-            return fflush(stdout) == 0 ? EXIT_DONE : EXIT_CANNOT_RUN;
-        is_good = take_option(option, arguments, failure);
-    }
-    if (is_good && optind < argc)
-        is_good = failure_set(failure, "do not know what to do with %s", argv[optind]);
-    return is_good && check(arguments, failure) ? -1 : EXIT_BAD_WORDS;
-}
+static const struct flag flags[] = {
+    {"listen", FLAG_TEXT, AT(listen), .value = "HOST:PORT",
+     .help = "where buyers pay (127.0.0.1:0)"},
+    {"webhook", FLAG_TEXT, AT(webhook), .value = "URL",
+     .help = "of the shop: .../api/v1/payments/events"},
+    {"key", FLAG_TEXT, AT(key_file), .value = "FILE",
+     .help = "the secret shared with the shop, the first line of the file"},
+    {"log", FLAG_TEXT, AT(log), .value = "FILE",
+     .help = "append a line of JSON about each charge and each answer of the shop;\n"
+             "events that could not be delivered go to FILE.lost"},
+    {"seed", FLAG_NUMBER, AT(faults.seed), 0, INT64_MAX, "N", .help = "of the faults (1)"},
+    {"replay", FLAG_TEXT, AT(replay), .value = "FILE", .help = "send the events of FILE, and end"},
+    {"help", FLAG_HELP, .help = "this text"},
+    {"version", FLAG_VERSION, .help = "the version"},
+    {.help = "\nFaults, each a share of the payments, from 0 to 1:"},
+    PAYD_FAULT_LIST(FAULT_FLAG)};
+
+static const struct flags command_line = {
+    .program = "payd",
+    .head = help_head,
+    .tail = help_tail,
+    .list = flags,
+    .count = sizeof flags / sizeof *flags,
+    .column = 19,
+};
 
 static bool open_file(const char *path, FILE **out_file, struct failure *failure)
 {
@@ -195,8 +155,10 @@ int main(int argc, char **argv)
     struct failure failure = {.text = ""};
 
     streams_open();
-    int status = parse(argc, argv, &arguments, &failure);
-    if (status < 0) {
+    int status = flags_main(&command_line, argc, argv, &arguments);
+    if (status >= 0) return status;
+    status = EXIT_BAD_WORDS;
+    if (check(&arguments, &failure)) {
         interrupt_watch();
         status = run(&arguments, &failure);
     }

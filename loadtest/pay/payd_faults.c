@@ -12,29 +12,29 @@
 
 enum { CHANCES = 1000000, LONGEST_MS = 3600000 };
 
-const struct payd_fault_words payd_faults_words[PAYD_FAULT_COUNT] = {
-#define PAYD_FAULT_WORDS(value, flag, ms, help) [value] = {flag, help, ms},
-    PAYD_FAULT_LIST(PAYD_FAULT_WORDS)
-#undef PAYD_FAULT_WORDS
+static const long usual_ms[PAYD_FAULT_COUNT] = {
+#define PAYD_FAULT_MS(value, flag, ms, help) [value] = (ms),
+    PAYD_FAULT_LIST(PAYD_FAULT_MS)
+#undef PAYD_FAULT_MS
 };
 
-bool payd_faults_read(struct payd_faults *faults, payd_fault fault, const char *text,
+bool payd_faults_take(const struct flag *flag, struct payd_faults *faults, const char *text,
                       struct failure *failure)
 {
-    const struct payd_fault_words *words = &payd_faults_words[fault];
+    const size_t fault = flag->offset;
     char *end = NULL;
     double share = strtod(text, &end);
-    long ms = words->ms;
+    long ms = usual_ms[fault];
 
     bool is_good = end != text && share >= 0 && share <= 1;
-    if (is_good && *end == ':' && words->ms) {
+    if (is_good && *end == ':' && usual_ms[fault]) {
         errno = 0;
         ms = strtol(end + 1, &end, 10);
         is_good = !errno && ms > 0 && ms <= LONGEST_MS;
     }
     if (!is_good || *end)
-        return failure_set(failure, "--%s: \"%s\" is not a share from 0 to 1%s", words->flag, text,
-                           words->ms ? ", or SHARE:MS" : "");
+        return failure_set(failure, "--%s: \"%s\" is not a share from 0 to 1%s", flag->name, text,
+                           usual_ms[fault] ? ", or SHARE:MS" : "");
     faults->of[fault].share = share;
     faults->of[fault].ms = ms;
     return true;

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "base/failure.h"
+#include "common/flags.h"
 
 /* Value, flag, what its milliseconds are when it does not say (0: it has none), and help. */
 #define PAYD_FAULT_LIST(X)                                                                         \
@@ -35,13 +35,8 @@ struct payd_faults {
     } of[PAYD_FAULT_COUNT];
 };
 
-extern const struct payd_fault_words {
-    const char *flag, *help;
-    long ms;
-} payd_faults_words[PAYD_FAULT_COUNT];
-
-/* "X" or, of those that have milliseconds, "X:MS". */
-bool payd_faults_read(struct payd_faults *faults, payd_fault fault, const char *text,
+/* A fault's flag, whose offset says which it is: "X" or, of those that have milliseconds, "X:MS". */
+bool payd_faults_take(const struct flag *flag, struct payd_faults *faults, const char *text,
                       struct failure *failure);
 
 bool payd_faults_hit(const struct payd_faults *faults, payd_fault fault, const char *payment);

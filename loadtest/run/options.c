@@ -1,161 +1,26 @@
 /*
- * Flags are rows of a table; each row knows how to read its value. One thread.
+ * The table of flags, and which go together. One thread.
  */
 #include "options.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/flags.h"
 #include "count/bench_figures.h"
 #include "drive.h"
 #include "evidence/tokens.h"
 
 enum { STOCK_MAX = 100000000 };
 
-typedef enum flag_kind {
-    FLAG_TEXT,
-    FLAG_NUMBER,
-    FLAG_SHARE,
-    FLAG_SWITCH,
-    FLAG_NUMBERS, /* --connections: 64,1024, or given again */
-    FLAG_URLS,    /* --url: given again for each instance */
-    FLAG_ONLY,    /* --only: given again for each name */
-    FLAG_PAGE,    /* --against: "livez" or /a/path */
-} flag_kind;
-
-struct flag {
-    const char *name;
-    flag_kind kind;
-    size_t offset;
-    long least, most;
-    const char *value; /* how help shows it */
-    const char *help;
-};
-
-#define AT(field) offsetof(struct options, field)
-
-static const struct flag flags[] = {
-    {"guard", FLAG_TEXT, AT(guard), 0, 0, "NAMES",
-     "guard of the sale (mutex); compare several: all, or commas between"},
-    {"batch", FLAG_NUMBER, AT(batch), 1, 1024, "N", "purchases per lock (the service's default)"},
-    {"instances", FLAG_NUMBER, AT(instances), 1, INSTANCES_MAX, "N",
-     "instances of the service to start (2; 1 with --against)"},
-    {"connections", FLAG_NUMBERS, AT(connections), 1, 60000, "N",
-     "connections in all (2000); a list with --against, --sweep"},
-    {"stock", FLAG_NUMBER, AT(stock), 1, STOCK_MAX, "N", "units put up for sale (500)"},
-    {"segments", FLAG_NUMBER, AT(segments), 1, 32, "N",
-     "the sale is cut into so many, which a cluster's masters sell side by side (it is not)"},
-    {"buyers", FLAG_NUMBER, AT(buyers), 1, 10000000, "N", "distinct buyers (20000)"},
-    {"retry-share", FLAG_SHARE, AT(retry_share), 0, 1, "X",
-     "share of buyers who click twice (0.2)"},
-    {"tokens", FLAG_SWITCH, AT(has_tokens), 0, 0, NULL,
-     "buyers send tokens; X-User-Id is not trusted (no --lab)"},
-    {"pace", FLAG_NUMBER, AT(pace), 1, 1000000, "N",
-     "purchases asked for per second at most, in all (as fast as may be)"},
-    {"pay", FLAG_SHARE, AT(pay_share), 0, 1, "X",
-     "the sale is paid for later: this share of the orders is, at a payd of ours"},
-    {"cancel", FLAG_SHARE, AT(cancel_share), 0, 1, "X", "... is cancelled; the rest expire (0)"},
-    {"window", FLAG_NUMBER, AT(window_ms), 1000, 86400000, "MS", "... within so long (2000)"},
-    {"payer-faults", FLAG_TEXT, AT(payer_faults), 0, 0, "all|none",
-     "... with a payd that is late, declines, tells twice or never, and so on (none)"},
-    {"kill", FLAG_NUMBER, AT(kill_ms), 1, 3600000, "MS",
-     "... while an instance is killed after so long, and comes back a second later"},
-    {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N",
-     "sales (1); rounds with --against, --bench, --sweep, several guards (3; 5; 5; 3)"},
-    {"out", FLAG_TEXT, AT(out), 0, 0, "DIR", "where results go (build/loadtest; build/bench)"},
-    {"quiet", FLAG_SWITCH, AT(is_quiet), 0, 0, NULL, "no progress, no report: exit status, files"},
-    {"against", FLAG_PAGE, AT(against), 0, 0, "livez|PATH",
-     "speed run: purchases/s against GETs/s of that page"},
-    {"duration", FLAG_NUMBER, AT(duration_s), 1, 3600, "S",
-     "seconds per round with --against, --bench, --sweep (5; 3; 1)"},
-    {"bench", FLAG_SWITCH, AT(is_bench), 0, 0, NULL,
-     "measure every figure of the service: speed, memory, cost of each guard"},
-    {"sweep", FLAG_TEXT, AT(sweep), 0, 0, "GUARDS",
-     "measure guards (all, or commas between) over connections and batches"},
-    {"seed", FLAG_NUMBER, AT(seed), 1, 2147483647, "N",
-     "with --bench, --sweep or several guards: order of the rounds (random)"},
-    {"orders", FLAG_NUMBER, AT(orders), 1000, 10000000, "N",
-     "with --bench: orders in Redis when its memory is read (1000000)"},
-    {"only", FLAG_ONLY, AT(only), 0, 0, "NAME",
-     "with --bench: only figures whose names start so; again for more"},
-    {"url", FLAG_URLS, AT(urls), 0, 0, "URL", "use a running instance; again for each further one"},
-    {"admin-url", FLAG_TEXT, AT(admin_url), 0, 0, "URL", "its admin port (with --url)"},
-    {"admin-token", FLAG_TEXT, AT(admin_token), 0, 0, "FILE", "its admin token (with --url)"},
-    {"token-key", FLAG_TEXT, AT(token_key), 0, 0, "FILE",
-     "its token key, to sign the tokens of buyers (with --url and --tokens)"},
-    {"redis", FLAG_TEXT, AT(redis), 0, 0, "URL",
-     "Redis, Sentinel or cluster to use (one of our own); with --url the one they use"},
-    {"redis-password", FLAG_TEXT, AT(redis_password), 0, 0, "FILE",
-     "password of the user in --redis, the first line of a file"},
-    {"sentinel-password", FLAG_TEXT, AT(sentinel_password), 0, 0, "FILE",
-     "[USER:]PASSWORD of its Sentinels, the first line of a file"},
-    {"redis-ca", FLAG_TEXT, AT(tls.ca_file), 0, 0, "FILE",
-     "PEM: who signs the certificates of rediss servers (the system's store)"},
-    {"redis-cert", FLAG_TEXT, AT(tls.cert_file), 0, 0, "FILE",
-     "PEM: the certificate to show them, with its chain"},
-    {"redis-key", FLAG_TEXT, AT(tls.key_file), 0, 0, "FILE", "PEM: its key (in --redis-cert)"},
-    {"redis-server-name", FLAG_TEXT, AT(tls.server_name), 0, 0, "NAME",
-     "what their certificates are for (the host of the URL)"},
-    {"redis-insecure", FLAG_SWITCH, AT(tls.is_unverified), 0, 0, NULL,
-     "accept any certificate of theirs: encrypted, but from whom nobody knows"},
-    {"sync-replicas", FLAG_NUMBER, AT(sync_replicas), 1, 16, "N",
-     "instances accept an order once N replicas have it (none)"},
-    {"sync-ms", FLAG_NUMBER, AT(sync_ms), 1, 10000, "MS",
-     "so long at most (the service's default)"},
-    {"redlock", FLAG_TEXT, AT(redlock), 0, 0, "URLS",
-     "lock servers of --guard redlock, commas between"},
-    {"postgres", FLAG_TEXT, AT(servers[OWN_POSTGRES]), 0, 0, "URL",
-     "PostgreSQL of the guards that need one (one of our own)"},
-    {"zookeeper", FLAG_TEXT, AT(servers[OWN_ZOOKEEPER]), 0, 0, "URL",
-     "ZooKeeper of the guard that needs one (one of our own)"},
-    {"allow-lost", FLAG_SWITCH, AT(allow_lost), 0, 0, NULL,
-     "accepted orders that a failover lost are counted and named, no failure"},
-    {"allow-errors", FLAG_SWITCH, AT(allow_errors), 0, 0, NULL,
-     "... a load that comes short, where you break something, voids nothing (--kill: set)"},
-    {"wrk-dir", FLAG_TEXT, AT(wrk_dir), 0, 0, "DIR", "where purchase.lua and speed.lua are"},
-    {"help", FLAG_SWITCH, AT(is_help), 0, 0, NULL, "this text"},
-    {"version", FLAG_SWITCH, AT(is_version), 0, 0, NULL, "the version"},
-};
-enum { FLAG_COUNT = sizeof flags / sizeof *flags };
-
-static const struct options defaults = {
-    .guard = "mutex",
-    .retry_share = 0.2,
-    .buyers = 20000,
-};
-
-static bool read_number(const struct flag *flag, const char *text, long *out_number,
-                        struct failure *failure)
+/* "64,1024", or given again */
+static bool take_connections(const struct flag *flag, void *to, const char *value,
+                             struct failure *failure)
 {
-    char *end = NULL;
-    errno = 0;
-    long number = strtol(text, &end, 10);
-    if (errno || end == text || *end || number < flag->least || number > flag->most)
-        return failure_set(failure, "--%s: \"%s\" is not a number from %ld to %ld", flag->name,
-                           text, flag->least, flag->most);
-    *out_number = number;
-    return true;
-}
+    struct options *options = to;
 
-static bool read_share(const struct flag *flag, const char *text, double *out_share,
-                       struct failure *failure)
-{
-    char *end = NULL;
-    errno = 0;
-    double share = strtod(text, &end);
-    if (errno || end == text || *end || !isfinite(share) || share < 0 || share > 1)
-        return failure_set(failure, "--%s: \"%s\" is not a share from 0 to 1", flag->name, text);
-    *out_share = share;
-    return true;
-}
-
-static bool read_numbers(const struct flag *flag, const char *text, struct options *options,
-                         struct failure *failure)
-{
-    for (const char *rest = text; rest;) {
+    for (const char *rest = value; rest;) {
         char word[16];
         size_t length = strcspn(rest, ",");
         bool is_short = length < sizeof word;
@@ -163,76 +28,148 @@ static bool read_numbers(const struct flag *flag, const char *text, struct optio
         if (options->connection_steps == CONNECTION_STEPS_MAX)
             return failure_set(failure, "--%s: more than %d numbers", flag->name,
                                CONNECTION_STEPS_MAX);
-        if (!read_number(flag, is_short ? word : rest,
-                         &options->connections[options->connection_steps], failure))
-            return false;
-        options->connection_steps++;
+        if (!is_short || !flags_number(word, flag->least, flag->most,
+                                       &options->connections[options->connection_steps++]))
+            return failure_set(failure, "--%s: \"%s\" is not a number from %ld to %ld", flag->name,
+                               is_short ? word : rest, flag->least, flag->most);
         rest = rest[length] == ',' ? rest + length + 1 : NULL;
     }
     return true;
 }
 
-static bool read_url(const struct flag *flag, const char *text, struct options *options,
-                     struct failure *failure)
+static bool take_url(const struct flag *flag, void *to, const char *value, struct failure *failure)
 {
-    size_t length = strlen(text);
+    struct options *options = to;
+    size_t length = strlen(value);
 
-    if (strncmp(text, "http://", 7) != 0 || length <= 7 || length > 200)
-        return failure_set(failure, "--%s: \"%s\" is not http://HOST:PORT", flag->name, text);
+    if (strncmp(value, "http://", 7) != 0 || length <= 7 || length > 200)
+        return failure_set(failure, "--%s: \"%s\" is not http://HOST:PORT", flag->name, value);
     if (options->url_count == INSTANCES_MAX)
         return failure_set(failure, "--%s: more than %d", flag->name, INSTANCES_MAX);
-    options->urls[options->url_count++] = text;
+    options->urls[options->url_count++] = value;
     return true;
 }
 
-static bool read_only(const struct flag *flag, const char *text, struct options *options,
-                      struct failure *failure)
+static bool take_only(const struct flag *flag, void *to, const char *value, struct failure *failure)
 {
-    if (!bench_figures_have(text))
-        return failure_set(failure, "--%s: no figure's name starts with \"%s\"", flag->name, text);
+    struct options *options = to;
+
+    if (!bench_figures_have(value))
+        return failure_set(failure, "--%s: no figure's name starts with \"%s\"", flag->name, value);
     if (options->only_count == ONLY_MAX)
         return failure_set(failure, "--%s: more than %d", flag->name, ONLY_MAX);
-    options->only[options->only_count++] = text;
+    options->only[options->only_count++] = value;
     return true;
 }
 
-static bool read_value(const struct flag *flag, const char *text, struct options *options,
-                       struct failure *failure)
+static bool take_page(const struct flag *flag, void *to, const char *value, struct failure *failure)
 {
-    char *field = (char *)options + flag->offset;
+    struct options *options = to;
 
-    switch (flag->kind) {
-    case FLAG_TEXT:
-        *(const char **)(void *)field = text;
-        return *text || failure_set(failure, "--%s: is empty", flag->name);
-    case FLAG_NUMBER:
-        return read_number(flag, text, (long *)(void *)field, failure);
-    case FLAG_SHARE:
-        return read_share(flag, text, (double *)(void *)field, failure);
-    case FLAG_SWITCH:
-        *(bool *)field = true;
-        return true;
-    case FLAG_NUMBERS:
-        return read_numbers(flag, text, options, failure);
-    case FLAG_URLS:
-        return read_url(flag, text, options, failure);
-    case FLAG_ONLY:
-        return read_only(flag, text, options, failure);
-    case FLAG_PAGE:
-        options->against = strcmp(text, "livez") == 0 ? "/livez" : text;
-        return options->against[0] == '/' ||
-               failure_set(failure, "--%s: \"%s\" is neither livez nor a /path", flag->name, text);
-    }
-    return false;
+    options->against = strcmp(value, "livez") == 0 ? "/livez" : value;
+    return options->against[0] == '/' ||
+           failure_set(failure, "--%s: \"%s\" is neither livez nor a /path", flag->name, value);
 }
 
-static const struct flag *find_flag(const char *name, size_t length)
-{
-    for (size_t i = 0; i < FLAG_COUNT; i++)
-        if (strlen(flags[i].name) == length && strncmp(flags[i].name, name, length) == 0)
-            return &flags[i];
-    return NULL;
-}
+#define AT(field) offsetof(struct options, field)
+
+static const struct flag flags[] = {
+    {"guard", FLAG_TEXT, AT(guard), .value = "NAMES",
+     .help = "guard of the sale (mutex); compare several: all, or commas between"},
+    {"batch", FLAG_NUMBER, AT(batch), 1, 1024, "N",
+     .help = "purchases per lock (the service's default)"},
+    {"instances", FLAG_NUMBER, AT(instances), 1, INSTANCES_MAX, "N",
+     .help = "instances of the service to start (2; 1 with --against)"},
+    {"connections", FLAG_TAKEN, 0, 1, 60000, "N",
+     .help = "connections in all (2000); a list with --against, --sweep", .take = take_connections},
+    {"stock", FLAG_NUMBER, AT(stock), 1, STOCK_MAX, "N", .help = "units put up for sale (500)"},
+    {"segments", FLAG_NUMBER, AT(segments), 1, 32, "N",
+     .help =
+         "the sale is cut into so many, which a cluster's masters sell side by side (it is not)"},
+    {"buyers", FLAG_NUMBER, AT(buyers), 1, 10000000, "N", .help = "distinct buyers (20000)"},
+    {"retry-share", FLAG_SHARE, AT(retry_share), .value = "X",
+     .help = "share of buyers who click twice (0.2)"},
+    {"tokens", FLAG_SWITCH, AT(has_tokens),
+     .help = "buyers send tokens; X-User-Id is not trusted (no --lab)"},
+    {"pace", FLAG_NUMBER, AT(pace), 1, 1000000, "N",
+     .help = "purchases asked for per second at most, in all (as fast as may be)"},
+    {"pay", FLAG_SHARE, AT(pay_share), .value = "X",
+     .help = "the sale is paid for later: this share of the orders is, at a payd of ours"},
+    {"cancel", FLAG_SHARE, AT(cancel_share), .value = "X",
+     .help = "... is cancelled; the rest expire (0)"},
+    {"window", FLAG_NUMBER, AT(window_ms), 1000, 86400000, "MS",
+     .help = "... within so long (2000)"},
+    {"payer-faults", FLAG_TEXT, AT(payer_faults), .value = "all|none",
+     .help = "... with a payd that is late, declines, tells twice or never, and so on (none)"},
+    {"kill", FLAG_NUMBER, AT(kill_ms), 1, 3600000, "MS",
+     .help = "... while an instance is killed after so long, and comes back a second later"},
+    {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N",
+     .help = "sales (1); rounds with --against, --bench, --sweep, several guards (3; 5; 5; 3)"},
+    {"out", FLAG_TEXT, AT(out), .value = "DIR",
+     .help = "where results go (build/loadtest; build/bench)"},
+    {"quiet", FLAG_SWITCH, AT(is_quiet), .help = "no progress, no report: exit status, files"},
+    {"against", FLAG_TAKEN, .value = "livez|PATH", .take = take_page,
+     .help = "speed run: purchases/s against GETs/s of that page"},
+    {"duration", FLAG_NUMBER, AT(duration_s), 1, 3600, "S",
+     .help = "seconds per round with --against, --bench, --sweep (5; 3; 1)"},
+    {"bench", FLAG_SWITCH, AT(is_bench),
+     .help = "measure every figure of the service: speed, memory, cost of each guard"},
+    {"sweep", FLAG_TEXT, AT(sweep), .value = "GUARDS",
+     .help = "measure guards (all, or commas between) over connections and batches"},
+    {"seed", FLAG_NUMBER, AT(seed), 1, 2147483647, "N",
+     .help = "with --bench, --sweep or several guards: order of the rounds (random)"},
+    {"orders", FLAG_NUMBER, AT(orders), 1000, 10000000, "N",
+     .help = "with --bench: orders in Redis when its memory is read (1000000)"},
+    {"only", FLAG_TAKEN, .value = "NAME", .take = take_only,
+     .help = "with --bench: only figures whose names start so; again for more"},
+    {"url", FLAG_TAKEN, 0, .value = "URL",
+     .help = "use a running instance; again for each further one", take_url},
+    {"admin-url", FLAG_TEXT, AT(admin_url), .value = "URL", .help = "its admin port (with --url)"},
+    {"admin-token", FLAG_TEXT, AT(admin_token), .value = "FILE",
+     .help = "its admin token (with --url)"},
+    {"token-key", FLAG_TEXT, AT(token_key), .value = "FILE",
+     .help = "its token key, to sign the tokens of buyers (with --url and --tokens)"},
+    {"redis", FLAG_TEXT, AT(redis), .value = "URL",
+     .help = "Redis, Sentinel or cluster to use (one of our own); with --url the one they use"},
+    {"redis-password", FLAG_TEXT, AT(redis_password), .value = "FILE",
+     .help = "password of the user in --redis, the first line of a file"},
+    {"sentinel-password", FLAG_TEXT, AT(sentinel_password), .value = "FILE",
+     .help = "[USER:]PASSWORD of its Sentinels, the first line of a file"},
+    {"redis-ca", FLAG_TEXT, AT(tls.ca_file), .value = "FILE",
+     .help = "PEM: who signs the certificates of rediss servers (the system's store)"},
+    {"redis-cert", FLAG_TEXT, AT(tls.cert_file), .value = "FILE",
+     .help = "PEM: the certificate to show them, with its chain"},
+    {"redis-key", FLAG_TEXT, AT(tls.key_file), .value = "FILE",
+     .help = "PEM: its key (in --redis-cert)"},
+    {"redis-server-name", FLAG_TEXT, AT(tls.server_name), .value = "NAME",
+     .help = "what their certificates are for (the host of the URL)"},
+    {"redis-insecure", FLAG_SWITCH, AT(tls.is_unverified),
+     .help = "accept any certificate of theirs: encrypted, but from whom nobody knows"},
+    {"sync-replicas", FLAG_NUMBER, AT(sync_replicas), 1, 16, "N",
+     .help = "instances accept an order once N replicas have it (none)"},
+    {"sync-ms", FLAG_NUMBER, AT(sync_ms), 1, 10000, "MS",
+     .help = "so long at most (the service's default)"},
+    {"redlock", FLAG_TEXT, AT(redlock), .value = "URLS",
+     .help = "lock servers of --guard redlock, commas between"},
+    {"postgres", FLAG_TEXT, AT(servers[OWN_POSTGRES]), .value = "URL",
+     .help = "PostgreSQL of the guards that need one (one of our own)"},
+    {"zookeeper", FLAG_TEXT, AT(servers[OWN_ZOOKEEPER]), .value = "URL",
+     .help = "ZooKeeper of the guard that needs one (one of our own)"},
+    {"allow-lost", FLAG_SWITCH, AT(allow_lost),
+     .help = "accepted orders that a failover lost are counted and named, no failure"},
+    {"allow-errors", FLAG_SWITCH, AT(allow_errors),
+     .help = "... a load that comes short, where you break something, voids nothing (--kill: set)"},
+    {"wrk-dir", FLAG_TEXT, AT(wrk_dir), .value = "DIR",
+     .help = "where purchase.lua and speed.lua are"},
+    {"help", FLAG_HELP, .help = "this text"},
+    {"version", FLAG_VERSION, .help = "the version"},
+};
+
+static const struct options defaults = {
+    .guard = "mutex",
+    .retry_share = 0.2,
+    .buyers = 20000,
+};
 
 static void fill_in_bench(struct options *options)
 {
@@ -472,50 +409,12 @@ static bool check_together(const struct options *options, struct failure *failur
            check_pay(options, failure) && check_segments(options, failure);
 }
 
-/* One flag and its value: "--name value", "--name=value" or "--switch". */
-static bool take_word(int argc, char **argv, int *at, struct options *options,
-                      struct failure *failure)
+static void note_seen(const struct flag *flag, void *to)
 {
-    const char *word = argv[*at];
+    struct options *options = to;
 
-    if (strncmp(word, "--", 2) != 0 || !word[2])
-        return failure_set(failure, "do not know what to do with \"%s\" (try --help)", word);
-    size_t length = strcspn(word + 2, "=");
-    const struct flag *flag = find_flag(word + 2, length);
-    if (!flag) return failure_set(failure, "no flag \"%s\" (try --help)", word);
     if (!is_one_of(with_bench, flag->name)) options->not_for_bench = flag->name;
     if (!is_one_of(with_sweep, flag->name)) options->not_for_sweep = flag->name;
-    const char *value = word[2 + length] == '=' ? word + 3 + length : NULL;
-    if (flag->kind == FLAG_SWITCH)
-        return value ? failure_set(failure, "--%s: takes no value", flag->name)
-                     : read_value(flag, "", options, failure);
-    if (!value && *at + 1 < argc) value = argv[++*at];
-    if (!value) return failure_set(failure, "--%s: the value is missing", flag->name);
-    return read_value(flag, value, options, failure);
-}
-
-bool options_parse(int argc, char **argv, struct options *out_options, struct failure *failure)
-{
-    struct options options = defaults;
-
-    for (int at = 1; at < argc; at++)
-        if (!take_word(argc, argv, &at, &options, failure)) return false;
-    fill_in(&options);
-    if (options.kill_ms) options.allow_errors = true;
-    if (options.pay_share > 0 && !options.window_ms) options.window_ms = 2000;
-    options.has_payer_faults = options.payer_faults && strcmp(options.payer_faults, "all") == 0;
-    if (!check_together(&options, failure)) return false;
-    *out_options = options;
-    return true;
-}
-
-long options_most_connections(const struct options *options)
-{
-    long most = 0;
-
-    for (int i = 0; i < options->connection_steps; i++)
-        if (options->connections[i] > most) most = options->connections[i];
-    return most;
 }
 
 static const char help_head[] =
@@ -544,14 +443,43 @@ static const char help_tail[] =
     "one did not. With --bench and --sweep: 0 everything was measured, however fast it was; 3\n"
     "something was not, or a figure is void.\n";
 
+static const struct flags command_line = {
+    .program = "loadtest",
+    .head = help_head,
+    .tail = help_tail,
+    .list = flags,
+    .count = sizeof flags / sizeof *flags,
+    .column = 22,
+    .seen = note_seen,
+};
+
+bool options_parse(int argc, char **argv, struct options *out_options, struct failure *failure)
+{
+    struct options options = defaults;
+    flags_answer answer = flags_read(&command_line, argc, argv, &options, failure);
+
+    if (answer == FLAGS_BAD) return false;
+    options.is_help = answer == FLAGS_HELP;
+    options.is_version = answer == FLAGS_VERSION;
+    fill_in(&options);
+    if (options.kill_ms) options.allow_errors = true;
+    if (options.pay_share > 0 && !options.window_ms) options.window_ms = 2000;
+    options.has_payer_faults = options.payer_faults && strcmp(options.payer_faults, "all") == 0;
+    if (answer == FLAGS_READ && !check_together(&options, failure)) return false;
+    *out_options = options;
+    return true;
+}
+
+long options_most_connections(const struct options *options)
+{
+    long most = 0;
+
+    for (int i = 0; i < options->connection_steps; i++)
+        if (options->connections[i] > most) most = options->connections[i];
+    return most;
+}
+
 void options_help(FILE *to)
 {
-    (void)fputs(help_head, to);
-    for (size_t i = 0; i < FLAG_COUNT; i++) {
-        char left[48];
-        (void)snprintf(left, sizeof left, "--%s %s", flags[i].name,
-                       flags[i].value ? flags[i].value : "");
-        (void)fprintf(to, "  %-22s %s\n", left, flags[i].help);
-    }
-    (void)fputs(help_tail, to);
+    flags_help(&command_line, to);
 }

@@ -23,8 +23,8 @@ static lk_status choose(struct plan *plan, const struct arguments *arguments, st
     const char *unknown = NULL;
 
     plan_make(plan);
-    if (arguments->only_count == 0 ||
-        plan_only(plan, arguments->only, arguments->only_count, &unknown))
+    if (arguments->only.count == 0 ||
+        plan_only(plan, arguments->only.list, arguments->only.count, &unknown))
         return LK_OK;
     return LKI_FAIL(err, LK_INVALID, "--only: no row's name starts with \"%s\"; see --list",
                     unknown);
@@ -73,17 +73,15 @@ static int run(const struct arguments *arguments, struct plan *plan)
 int main(int argc, char **argv)
 {
     static struct plan plan; /* large */
-    struct arguments arguments;
+    static struct arguments arguments;
     struct lk_error err = {0};
 
-    lk_status status = arguments_parse(argc, argv, &arguments, &err);
-    if (status == LK_OK) status = choose(&plan, &arguments, &err);
-    if (status != LK_OK) {
+    arguments = arguments_usual;
+    int status = flags_main(&arguments_flags, argc, argv, &arguments);
+    if (status >= 0) return status;
+    if (choose(&plan, &arguments, &err) != LK_OK) {
         (void)fprintf(stderr, "lockbench: %s\n", err.text);
         return EXIT_USAGE;
     }
-    if (arguments.is_list) return print_names(&plan);
-    if (!arguments.is_help) return run(&arguments, &plan);
-    (void)fputs(arguments_help, stdout);
-    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_VOID;
+    return arguments.is_list ? print_names(&plan) : run(&arguments, &plan);
 }

@@ -2,28 +2,15 @@
  * lockctl: locks for people and scripts. arguments.c reads the words; each command has a file:
  * run.c holds a lock while a command runs, inspect.c, list.c and break.c look after locks.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lockkit/lockkit.h"
 
 #include "arguments.h"
 #include "command.h"
-
-/* Of those that are closed, lest a connection becomes one, which our complaints go to, and the command inherits. */
-static void open_standard_streams(void)
-{
-    int fd = -1;
-
-    do {
-        fd = open("/dev/null", O_RDWR);
-        if (fd < 0) _exit(CTL_CANNOT_RUN);
-    } while (fd <= STDERR_FILENO);
-    (void)close(fd);
-}
+#include "common/streams.h"
 
 int main(int argc, char **argv)
 {
@@ -31,7 +18,7 @@ int main(int argc, char **argv)
     char *servers = secure_getenv("LOCKCTL_REDIS"); /* NOLINT(concurrency-mt-unsafe): no threads */
     char *own = NULL;
 
-    open_standard_streams();
+    streams_open();
     command_become(argc, argv); /* returns, unless this is the start of a command */
     if (servers) own = strdup(servers);
     if (servers && !own) return CTL_SYSTEM;

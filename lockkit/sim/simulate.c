@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,37 +15,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/flags.h"
 #include "sim_redlock.h"
 #include "sim_round.h"
 #include "torture/torture_kinds.h"
 
-enum { EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_UNABLE = 4, BATCH = 100, LANES_MAX = 64 };
+enum { EXIT_FOUND = 1, EXIT_UNABLE = 4, BATCH = 100, LANES_MAX = 64 };
 enum { RUN_MS = 600, QUIET_MS = 20, CALM_MS = 180, SPLIT_MS = 900, LOOK_MS = 12, SEED_S = 20 };
-
-static const char help[] =
-    "usage: simulate [options]\n"
-    "\n"
-    "Run lockkit in a simulated world: threads, network, Redis and clock follow a seed. Workers "
-    "take\n"
-    "and give back locks, are killed and paused, their connections are cut, held up and deaf; "
-    "then\n"
-    "all histories are judged as torture's are. A seed that was found is played again, with "
-    "words.\n"
-    "\n"
-    "  --seeds N     so many [1000]\n"
-    "  --seconds N   so long instead, each seed once\n"
-    "  --seed N      the first; a run of one seed says all [1; for seconds, by chance]\n"
-    "  --kind NAME   of lock; all: one after the other, as the seed says [all]\n"
-    "  --list        the kinds (torture's, and redlock-servers)\n"
-    "  --help        this text\n"
-    "\n"
-    "Exit status: 0 nothing found; 1 found something; 2 bad usage; 4 could not run.\n";
 
 struct arguments {
     const struct torture_kind *kind; /* NULL: all */
-    unsigned long seeds, seconds, seed;
-    bool is_one;  /* seed */
-    bool is_said; /* all there was to do */
+    uint64_t seeds, seconds, seed;   /* 0: not given */
+    bool is_list;
 };
 
 /* What a batch tells the one who began it. */
@@ -240,98 +220,75 @@ static int run_all(struct fleet *fleet)
 
 /* ---- the command line ------------------------------------------------------------------------------------ */
 
-static bool read_number(const char *what, unsigned long *out)
+static bool take_kind(const struct flag *flag, void *to, const char *value, struct failure *failure)
 {
-    char *end = NULL;
+    struct arguments *out = to;
 
-    *out = strtoul(optarg, &end, 10);
-    if (*end == '\0' && *out > 0 && *out <= UINT32_MAX) return true;
-    (void)fprintf(stderr, "simulate: --%s: \"%s\" is no number from 1 to %u\n", what, optarg,
-                  UINT32_MAX);
-    return false;
-}
-
-static bool read_kind(struct arguments *out)
-{
     for (size_t i = 0; i < torture_kind_count; i++) {
-        if (strcmp(torture_kinds[i]->name, optarg) == 0) out->kind = torture_kinds[i];
+        if (strcmp(torture_kinds[i]->name, value) == 0) out->kind = torture_kinds[i];
     }
-    if (strcmp(sim_redlock.name, optarg) == 0) out->kind = &sim_redlock;
-    if (out->kind || strcmp(optarg, "all") == 0) return true;
-    (void)fprintf(stderr, "simulate: --kind: there is no \"%s\"; see --list\n", optarg);
-    return false;
+    if (strcmp(sim_redlock.name, value) == 0) out->kind = &sim_redlock;
+    return out->kind || strcmp(value, "all") == 0 ||
+           failure_set(failure, "--%s: there is no \"%s\"; see --list", flag->name, value);
 }
 
-static void print_kinds(void)
+static int print_kinds(void)
 {
     for (size_t i = 0; i < torture_kind_count; i++)
         (void)puts(torture_kinds[i]->name);
-    (void)puts(sim_redlock.name);
+    return puts(sim_redlock.name) < 0;
 }
 
-static bool read_option(int option, struct arguments *out, bool *out_is_counted)
-{
-    switch (option) {
-    case 'n':
-        *out_is_counted = true;
-        return read_number("seeds", &out->seeds);
-    case 't':
-        *out_is_counted = true;
-        return read_number("seconds", &out->seconds);
-    case 's':
-        return out->is_one = read_number("seed", &out->seed);
-    case 'k':
-        return read_kind(out);
-    case 'l':
-        print_kinds();
-        return out->is_said = true;
-    case 'h':
-        (void)fputs(help, stdout);
-        return out->is_said = true;
-    default:
-        return false;
-    }
-}
+#define AT(field) offsetof(struct arguments, field)
 
-static bool parse(int argc, char **argv, struct arguments *out)
-{
-    static const struct option options[] = {{"seeds", required_argument, NULL, 'n'},
-                                            {"seconds", required_argument, NULL, 't'},
-                                            {"seed", required_argument, NULL, 's'},
-                                            {"kind", required_argument, NULL, 'k'},
-                                            {"list", no_argument, NULL, 'l'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    bool is_counted = false;
-    int option = 0;
+static const struct flag flags[] = {
+    {"seeds", FLAG_NUMBER, AT(seeds), 1, UINT32_MAX, "N", .help = "so many [1000]"},
+    {"seconds", FLAG_NUMBER, AT(seconds), 1, UINT32_MAX, "N",
+     .help = "so long instead, each seed once"},
+    {"seed", FLAG_NUMBER, AT(seed), 1, UINT32_MAX, "N",
+     .help = "the first; a run of one seed says all [1; for seconds, by chance]"},
+    {"kind", FLAG_TAKEN, .value = "NAME", .take = take_kind,
+     .help = "of lock; all: one after the other, as the seed says [all]"},
+    {"list", FLAG_SWITCH, AT(is_list), .help = "the kinds (torture's, and redlock-servers)"},
+    {"help", FLAG_HELP, .help = "this text"},
+};
 
-    *out = (struct arguments){.seeds = 1000};
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (!read_option(option, out, &is_counted)) return false;
-    }
-    out->is_one &= !is_counted;
-    if (out->seed == 0)
-        out->seed = out->seconds > 0 ? 1 + (uint64_t)real_now_ns() % (UINT32_MAX / 2) : 1;
-    if (optind == argc) return true;
-    (void)fprintf(stderr, "simulate: \"%s\" is too much; see --help\n", argv[optind]);
-    return false;
-}
+static const struct flags command_line = {
+    .program = "simulate",
+    .head = "usage: simulate [options]\n"
+            "\n"
+            "Run lockkit in a simulated world: threads, network, Redis and clock follow a seed. "
+            "Workers take\n"
+            "and give back locks, are killed and paused, their connections are cut, held up and "
+            "deaf; then\n"
+            "all histories are judged as torture's are. A seed that was found is played again, "
+            "with words.\n"
+            "\n",
+    .tail = "\n"
+            "Exit status: 0 nothing found; 1 found something; 2 bad usage; 4 could not run.\n",
+    .list = flags,
+    .count = sizeof flags / sizeof flags[0],
+    .column = 13,
+};
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments;
+    struct arguments arguments = {0};
     struct fleet fleet = {.arguments = &arguments};
     long lanes = sysconf(_SC_NPROCESSORS_ONLN);
 
-    if (!parse(argc, argv, &arguments)) return EXIT_USAGE;
-    if (arguments.is_said) return EXIT_SUCCESS;
-    if (arguments.is_one) return run_one(&arguments);
+    int status = flags_main(&command_line, argc, argv, &arguments);
+    if (status >= 0) return status;
+    if (arguments.is_list) return print_kinds();
+    if (arguments.seed && !arguments.seeds && !arguments.seconds) return run_one(&arguments);
+    if (!arguments.seeds) arguments.seeds = 1000;
+    if (!arguments.seed)
+        arguments.seed = arguments.seconds ? 1 + (uint64_t)real_now_ns() % (UINT32_MAX / 2) : 1;
     fleet.lanes = lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : (unsigned)lanes;
     fleet.outcomes = mmap(NULL, LANES_MAX * sizeof *fleet.outcomes, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (fleet.outcomes == MAP_FAILED) return EXIT_UNABLE;
-    int status = run_all(&fleet);
+    status = run_all(&fleet);
     if (!fleet.is_bad) return status;
     (void)printf("simulate: FOUND by seed %lu: simulate --seed %lu%s%s\n", fleet.bad_seed,
                  fleet.bad_seed, arguments.kind ? " --kind " : "",

@@ -3,8 +3,6 @@
  * judged by who met inside and by the history of all that was said.
  */
 #include <assert.h>
-#include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,58 +10,19 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "common/flags.h"
 #include "torture_kinds.h"
 #include "torture_round.h"
 
-enum {
-    ROUND_LEAST_S = 5,
-    ROUND_MOST_S = 20,
-    QUIET_MS = 1000,
-    STUCK_MS = 2000,
-    KINDS_MAX = 32,
-    EXIT_USAGE = 2
-};
-
-static const char help[] =
-    "usage: torture [options]\n"
-    "\n"
-    "Torture lockkit's locks: processes of several threads take and give back a few keys while "
-    "they\n"
-    "are killed, paused past their leases, cut from the server and cancelled, and while the "
-    "server\n"
-    "is paused and forgets its scripts. Whoever holds a lock for certain stands on a board in "
-    "shared\n"
-    "memory; nobody may meet there who must not. Afterwards the history of all steps is checked "
-    "(see\n"
-    "history_check). A round in which too little has happened is void, which is a failure.\n"
-    "\n"
-    "  --kind KIND      one kind, or all [all]; --list names them\n"
-    "  --seconds N      how long in all, in rounds of 5 to 20 seconds [120]\n"
-    "  --seed N         of the first round; the same seed draws the same turns and faults "
-    "[random]\n"
-    "  --processes N    1 to 32 [8]\n"
-    "  --threads N      of each process, 1 to 32 [8]\n"
-    "  --history FILE   keep the history of all rounds [of those with findings, in /tmp]\n"
-    "  --redis URL      a server that may be disturbed [a private one]; links are not cut then, "
-    "but\n"
-    "                   connections killed\n"
-    "  --list           name the kinds; the flawed ones are for seeing that torture finds "
-    "something\n"
-    "  --help           this text\n"
-    "\n"
-    "Exit status: 0 nothing found; 1 found something; 2 wrong usage; 3 void; 4 could not run;\n"
-    "130 interrupted. What was found is printed with the seed that shows it again.\n";
+enum { ROUND_LEAST_S = 5, ROUND_MOST_S = 20, QUIET_MS = 1000, STUCK_MS = 2000, KINDS_MAX = 32 };
 
 struct arguments {
     const struct torture_kind *kinds[KINDS_MAX]; /* in turn; all the sound ones, or one */
     size_t kind_count;
-    long seconds;
-    unsigned long seed;
-    unsigned long processes;
-    unsigned long threads;
+    int64_t seconds;
+    uint64_t seed, processes, threads;
     const char *history_path;
     const char *url;
-    bool is_help;
     bool is_list;
 };
 
@@ -77,22 +36,6 @@ static void interrupt(int signal_number)
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
 
-static bool read_number(const char *option, unsigned long least, unsigned long most,
-                        unsigned long *out)
-{
-    char *end = NULL;
-
-    errno = 0;
-    unsigned long value = strtoul(optarg, &end, 10);
-    if (errno == 0 && *optarg != '-' && *end == '\0' && value >= least && value <= most) {
-        *out = value;
-        return true;
-    }
-    (void)fprintf(stderr, "torture: --%s: \"%s\" is no number from %lu to %lu\n", option, optarg,
-                  least, most);
-    return false;
-}
-
 static void take_all_kinds(struct arguments *out)
 {
     out->kind_count = 0;
@@ -101,75 +44,65 @@ static void take_all_kinds(struct arguments *out)
     }
 }
 
-static bool read_kind(struct arguments *out)
+static bool take_kind(const struct flag *flag, void *to, const char *value, struct failure *failure)
 {
-    const struct torture_kind *kind = torture_kind_named(optarg);
+    const struct torture_kind *kind = torture_kind_named(value);
+    struct arguments *out = to;
 
     take_all_kinds(out);
-    if (strcmp(optarg, "all") == 0) return true;
-    if (!kind) {
-        (void)fprintf(stderr, "torture: --kind: there is no \"%s\"; see --list\n", optarg);
-        return false;
-    }
+    if (strcmp(value, "all") == 0) return true;
+    if (!kind)
+        return failure_set(failure, "--%s: there is no \"%s\"; see --list", flag->name, value);
     out->kinds[0] = kind;
     out->kind_count = 1;
     return true;
 }
 
-static bool read_option(int option, struct arguments *out)
-{
-    unsigned long seconds = 0;
+#define AT(field) offsetof(struct arguments, field)
 
-    switch (option) {
-    case 'k':
-        return read_kind(out);
-    case 't':
-        if (!read_number("seconds", ROUND_LEAST_S, INT_MAX, &seconds)) return false;
-        out->seconds = (long)seconds;
-        return true;
-    case 's':
-        return read_number("seed", 1, UINT32_MAX, &out->seed);
-    case 'p':
-        return read_number("processes", 1, TORTURE_PROCESSES_MAX, &out->processes);
-    case 'n':
-        return read_number("threads", 1, TORTURE_THREADS_MAX, &out->threads);
-    case 'f':
-        out->history_path = optarg;
-        return true;
-    case 'r':
-        out->url = optarg;
-        return true;
-    case 'l':
-        return out->is_list = true;
-    case 'h':
-        return out->is_help = true;
-    default:
-        return false;
-    }
-}
+static const struct flag flags[] = {
+    {"kind", FLAG_TAKEN, .value = "KIND", .take = take_kind,
+     .help = "one kind, or all [all]; --list names them"},
+    {"seconds", FLAG_NUMBER, AT(seconds), ROUND_LEAST_S, INT_MAX, "N",
+     .help = "how long in all, in rounds of 5 to 20 seconds [120]"},
+    {"seed", FLAG_NUMBER, AT(seed), 1, UINT32_MAX, "N",
+     .help = "of the first round; the same seed draws the same turns and faults [random]"},
+    {"processes", FLAG_NUMBER, AT(processes), 1, TORTURE_PROCESSES_MAX, "N", .help = "1 to 32 [8]"},
+    {"threads", FLAG_NUMBER, AT(threads), 1, TORTURE_THREADS_MAX, "N",
+     .help = "of each process, 1 to 32 [8]"},
+    {"history", FLAG_TEXT, AT(history_path), .value = "FILE",
+     .help = "keep the history of all rounds [of those with findings, in /tmp]"},
+    {"redis", FLAG_TEXT, AT(url), .value = "URL",
+     .help = "a server that may be disturbed [a private one]; links are not cut then, but\n"
+             "connections killed"},
+    {"list", FLAG_SWITCH, AT(is_list),
+     .help = "name the kinds; the flawed ones are for seeing that torture finds something"},
+    {"help", FLAG_HELP, .help = "this text"},
+};
 
-static bool parse(int argc, char **argv, struct arguments *out)
-{
-    static const struct option options[] = {
-        {"kind", required_argument, NULL, 'k'},    {"seconds", required_argument, NULL, 't'},
-        {"seed", required_argument, NULL, 's'},    {"processes", required_argument, NULL, 'p'},
-        {"threads", required_argument, NULL, 'n'}, {"history", required_argument, NULL, 'f'},
-        {"redis", required_argument, NULL, 'r'},   {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},          {0}};
-    int option = 0;
-    uint32_t drawn = 0;
-
-    if (getrandom(&drawn, sizeof drawn, 0) < 0) drawn = (uint32_t)torture_now_ns();
-    *out = (struct arguments){.seconds = 120, .seed = drawn | 1U, .processes = 8, .threads = 8};
-    take_all_kinds(out);
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (!read_option(option, out)) return false;
-    }
-    if (optind == argc) return true;
-    (void)fprintf(stderr, "torture: \"%s\" is too much; see --help\n", argv[optind]);
-    return false;
-}
+static const struct flags command_line = {
+    .program = "torture",
+    .head =
+        "usage: torture [options]\n"
+        "\n"
+        "Torture lockkit's locks: processes of several threads take and give back a few keys while "
+        "they\n"
+        "are killed, paused past their leases, cut from the server and cancelled, and while the "
+        "server\n"
+        "is paused and forgets its scripts. Whoever holds a lock for certain stands on a board in "
+        "shared\n"
+        "memory; nobody may meet there who must not. Afterwards the history of all steps is "
+        "checked (see\n"
+        "history_check). A round in which too little has happened is void, which is a failure.\n"
+        "\n",
+    .tail =
+        "\n"
+        "Exit status: 0 nothing found; 1 found something; 2 wrong usage; 3 void; 4 could not run;\n"
+        "130 interrupted. What was found is printed with the seed that shows it again.\n",
+    .list = flags,
+    .count = sizeof flags / sizeof flags[0],
+    .column = 16,
+};
 
 static void print_kinds(void)
 {
@@ -232,11 +165,15 @@ static int run_all(const struct arguments *arguments)
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments;
+    struct arguments arguments = {.seconds = 120, .processes = 8, .threads = 8};
     struct sigaction action = {.sa_handler = interrupt};
+    uint32_t drawn = 0;
 
-    if (!parse(argc, argv, &arguments)) return EXIT_USAGE;
-    if (arguments.is_help) return fputs(help, stdout) < 0;
+    if (getrandom(&drawn, sizeof drawn, 0) < 0) drawn = (uint32_t)torture_now_ns();
+    arguments.seed = drawn | 1U;
+    take_all_kinds(&arguments);
+    int status = flags_main(&command_line, argc, argv, &arguments);
+    if (status >= 0) return status;
     if (arguments.is_list) {
         print_kinds();
         return EXIT_SUCCESS;

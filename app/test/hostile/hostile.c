@@ -3,7 +3,6 @@
  * waits, no answer is malformed or another's, nothing crashes, hangs or leaks.
  */
 #include <dirent.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "common/flags.h"
 #include "hostile_grammar.h"
 #include "hostile_http.h"
 #include "hostile_world.h"
@@ -37,25 +37,9 @@ enum {
     RSS_GROWTH_KIB = 16 * 1024, /* from a third of the time on */
     WHY_SIZE = 8192,
     EXIT_FOUND = 1,
-    EXIT_USAGE = 2,
     EXIT_FAILED = 4,
     EXIT_STOPPED = 130
 };
-
-static const char help[] =
-    "usage: hostile [options] [BUILD...]\n"
-    "\n"
-    "Attack the seckilld in each BUILD (a folder) [build/release], one after the other, with "
-    "malformed\n"
-    "and half-right HTTP, JSON and tokens, and check that others are served as if nothing was.\n"
-    "\n"
-    "  --seconds N   how long in all [60]\n"
-    "  --seed N      of the run; case N of it has the same bytes each time [random]\n"
-    "  --case SEED   play that one case, show it and what came back\n"
-    "  --help        this text\n"
-    "\n"
-    "Exit status: 0 nothing found; 1 found something; 2 wrong usage; 4 could not run; 130 "
-    "interrupted.\n";
 
 /* One build under attack. */
 struct attack {
@@ -493,58 +477,70 @@ static int attack_build(const char *build, uint64_t seed, int64_t length_ms,
 }
 
 struct arguments {
-    long seconds;
+    int64_t seconds;
     uint64_t seed, one_case;
     bool is_one_case;
+    struct flag_texts builds;
 };
 
-static bool parse(int argc, char **argv, struct arguments *out)
+static bool take_case(const struct flag *flag, void *to, const char *value, struct failure *failure)
 {
-    static const struct option options[] = {{"seconds", required_argument, NULL, 's'},
-                                            {"seed", required_argument, NULL, 'S'},
-                                            {"case", required_argument, NULL, 'c'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    int option = 0;
+    struct arguments *out = to;
+    char *end = NULL;
 
-    *out = (struct arguments){.seconds = 60};
-    if (getrandom(&out->seed, sizeof out->seed, 0) != sizeof out->seed) abort();
-    out->seed >>= 32; /* short enough to be typed */
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet */
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (option == 's') {
-            out->seconds = strtol(optarg, NULL, 10);
-        } else if (option == 'S') {
-            out->seed = strtoull(optarg, NULL, 10);
-        } else if (option == 'c') {
-            out->one_case = strtoull(optarg, NULL, 16);
-            out->is_one_case = true;
-        } else {
-            return false;
-        }
-    }
-    return out->seconds > 0;
+    out->one_case = strtoull(value, &end, 16);
+    out->is_one_case = end != value && !*end;
+    return out->is_one_case ||
+           failure_set(failure, "--%s: \"%s\" is no seed of a case", flag->name, value);
 }
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct flag flags[] = {
+    {"seconds", FLAG_NUMBER, AT(seconds), 1, INT32_MAX, "N", .help = "how long in all [60]"},
+    {"seed", FLAG_NUMBER, AT(seed), 0, INT64_MAX, "N",
+     .help = "of the run; case N of it has the same bytes each time [random]"},
+    {"case", FLAG_TAKEN, .value = "SEED", .take = take_case,
+     .help = "play that one case, show it and what came back"},
+    {"help", FLAG_HELP, .help = "this text"},
+};
+
+static const struct flags command_line = {
+    .program = "hostile",
+    .head = "usage: hostile [options] [BUILD...]\n"
+            "\n"
+            "Attack the seckilld in each BUILD (a folder) [build/release], one after the other, "
+            "with malformed\n"
+            "and half-right HTTP, JSON and tokens, and check that others are served as if nothing "
+            "was.\n"
+            "\n",
+    .tail = "\n"
+            "Exit status: 0 nothing found; 1 found something; 2 wrong usage; 4 could not run; 130 "
+            "interrupted.\n",
+    .list = flags,
+    .count = sizeof flags / sizeof flags[0],
+    .column = 13,
+    .words = &(const struct flag){.kind = FLAG_TEXTS, .name = "BUILD", .offset = AT(builds)},
+};
 
 int main(int argc, char **argv)
 {
-    static const char *const usual[] = {"build/release"};
+    static struct arguments given = {.seconds = 60};
     struct sigaction action = {.sa_handler = interrupt};
-    struct arguments given;
-    int status = EXIT_SUCCESS;
 
-    if (!parse(argc, argv, &given)) {
-        (void)fputs(help, stderr);
-        return EXIT_USAGE;
-    }
+    if (getrandom(&given.seed, sizeof given.seed, 0) != sizeof given.seed) abort();
+    given.seed >>= 32; /* short enough to be typed */
+    int status = flags_main(&command_line, argc, argv, &given);
+    if (status >= 0) return status;
+    if (given.builds.count == 0) given.builds.list[given.builds.count++] = "build/release";
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
-    const char *const *builds = optind < argc ? (const char *const *)argv + optind : usual;
-    int count = optind < argc ? argc - optind : 1;
-    (void)printf("hostile: seed %" PRIu64 ", %ld s (again: --seed %" PRIu64 ")\n", given.seed,
-                 given.seconds, given.seed);
-    for (int i = 0; i < count && status == EXIT_SUCCESS && !is_interrupted; i++)
-        status = attack_build(builds[i], given.seed, given.seconds * 1000 / count,
+    (void)printf("hostile: seed %" PRIu64 ", %" PRId64 " s (again: --seed %" PRIu64 ")\n",
+                 given.seed, given.seconds, given.seed);
+    status = EXIT_SUCCESS;
+    for (size_t i = 0; i < given.builds.count && status == EXIT_SUCCESS && !is_interrupted; i++)
+        status = attack_build(given.builds.list[i], given.seed,
+                              given.seconds * 1000 / (int64_t)given.builds.count,
                               given.is_one_case ? &given.one_case : NULL);
     return is_interrupted ? EXIT_STOPPED : status;
 }

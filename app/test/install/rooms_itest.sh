@@ -40,7 +40,7 @@ facts_of() { # FILE
 says_the_same() { diff <(facts_of README.md | sort -u) <(facts_of README.zh.md | sort -u); }
 
 check "README.zh.md: commands, figures and links are README.md's" says_the_same
-for house in app lockkit loadtest web docker; do
+for house in app common lockkit loadtest web docker; do
     check "$house/README.md: what it names is there" all_is_there "$house"
     check "$house/README.md: no room is left out" none_is_left_out "$house"
     check "$house/README.md: at most 80 lines" is_short "$house"

@@ -183,7 +183,7 @@ for what, text, words in [
 said = judge(1, EXAMPLE.replace('"order":"17","replayed"', '"order":"18","replayed"'))
 check('a broken promise is named', said.returncode == 1 and 'promise broken: one order per buyer\n' in said.stdout, said)
 for words, complaint in [(['--units', '5'], '--units: give --clients, too'),
-                         (['--units', 'x', '--clients', 'f'], 'up to 999999999, not x'),
+                         (['--units', 'x', '--clients', 'f'], '--units: "x" is not a number from 0 to 999999999'),
                          (['--units', '1', '--sale', 's', '--clients', 'f'], '--units: not with --redis, --sale')]:
     said = audit(*words)
     check(f'{" ".join(words)} is refused', said.returncode == 2 and complaint in said.stderr, said)

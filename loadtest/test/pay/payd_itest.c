@@ -146,12 +146,13 @@ TEST(a_signature_is_hmac_sha256) /* RFC 4231, test case 2 */
 
 TEST(a_choice_hangs_on_seed_and_payment)
 {
+    const struct flag lose = {.name = "lose", .offset = PAYD_LOSE};
     struct payd_faults faults = {.seed = 1};
     struct payd_faults other = {.seed = 2};
     unsigned hits = 0, differences = 0;
 
-    assert_true(payd_faults_read(&faults, PAYD_LOSE, "0.25", NULL));
-    assert_true(payd_faults_read(&other, PAYD_LOSE, "0.25", NULL));
+    assert_true(payd_faults_take(&lose, &faults, "0.25", NULL));
+    assert_true(payd_faults_take(&lose, &other, "0.25", NULL));
     for (int i = 0; i < 1000; i++) {
         char payment[32];
         (void)snprintf(payment, sizeof payment, "pay-%d-1", i);
@@ -297,7 +298,7 @@ TEST(what_cannot_run_says_why, struct rig *rig)
         {"--late 1:0", 2, "or SHARE:MS"},
         {"--seed x", 2, "--seed: \"x\" is not a number"},
         {"--nonsense", 2, "try --help"},
-        {"more", 2, "do not know what to do with more"},
+        {"more", 2, "do not know what to do with \"more\""},
         {NULL, 0, NULL},
     };
 

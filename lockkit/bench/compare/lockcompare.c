@@ -2,8 +2,6 @@
  * lockcompare: every way to a lock side by side, in one run: what a pair costs, a hand-over, a crowd,
  * what each survives, and what it needs. Each cell of the table is a test that ran. One thread, always.
  */
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,32 +13,11 @@
 #include "bench/moment.h"
 #include "bench/plan.h"
 #include "bench/process.h"
+#include "common/flags.h"
 #include "fates.h"
 #include "site.h"
 
-enum { EXIT_USAGE = 2, EXIT_VOID = 3, EXIT_INTERRUPTED = 130, CROWD = 8, ONLY_MAX = 16 };
-
-static const char help[] =
-    "usage: lockcompare [options]\n"
-    "\n"
-    "Take the same lock by every way there is, on servers of its own: how long a pair of acquire "
-    "and\n"
-    "release takes, a hand-over to who waits, how many pairs 8 owners make; and who has the lock, "
-    "who\n"
-    "is told and which writes get in when holder, server, link or clock fail. Leases of 1 s, "
-    "renewed.\n"
-    "\n"
-    "  --repeat N     rounds of the measurements [3]\n"
-    "  --duration S   seconds of one measurement [0.5]\n"
-    "  --only WAY     only this way; again for more\n"
-    "  --list         print the ways\n"
-    "  --json FILE    write the result there too\n"
-    "  --help         this text\n"
-    "\n"
-    "It starts redis-server, and PostgreSQL and ZooKeeper where they are installed; from the "
-    "folder of\n"
-    "the sources. A way whose server is not installed is said to be not measured.\n"
-    "Exit status: 0 measured; 2 bad option; 3 something could not be measured; 130 interrupted.\n";
+enum { EXIT_USAGE = 2, EXIT_VOID = 3, EXIT_INTERRUPTED = 130, CROWD = 8 };
 
 struct figure {
     const char *name, *words;
@@ -57,10 +34,11 @@ static const struct figure figures[] = {
 enum { FIGURES = sizeof figures / sizeof figures[0] };
 
 struct arguments {
-    const char *only[ONLY_MAX], *json;
-    size_t only_count;
-    unsigned repeat;
-    double seconds;
+    struct flag_texts only; /* ways; none: all */
+    const char *json;
+    uint64_t repeat;
+    int64_t duration_ms;
+    bool is_list;
 };
 
 /* ---- measuring ----------------------------------------------------------------------------------------- */
@@ -131,9 +109,11 @@ static lk_status measure(const struct way *way, const struct arguments *argument
         const unsigned i = n % FIGURES;
 
         if (figures[i].part)
-            status = run_figure(&figures[i], &site, arguments->seconds, &board, err);
+            status =
+                run_figure(&figures[i], &site, (double)arguments->duration_ms / 1000, &board, err);
         if (status == LK_OK)
-            values[i][n / FIGURES] = sum_up(board, &figures[i], arguments->seconds);
+            values[i][n / FIGURES] =
+                sum_up(board, &figures[i], (double)arguments->duration_ms / 1000);
     }
     double memory_mib = site_memory_mib(&site);
     site_close(&site);
@@ -184,9 +164,9 @@ static lk_status survive(const struct way *way, json_t *to, struct lk_error *err
 
 static bool is_wanted(const struct arguments *arguments, const struct way *way)
 {
-    for (size_t i = 0; i < arguments->only_count; i++)
-        if (strcmp(arguments->only[i], way->name) == 0) return true;
-    return arguments->only_count == 0;
+    for (size_t i = 0; i < arguments->only.count; i++)
+        if (strcmp(arguments->only.list[i], way->name) == 0) return true;
+    return arguments->only.count == 0;
 }
 
 static json_t *compare(const struct way *way, const struct arguments *arguments, lk_status *status)
@@ -216,7 +196,7 @@ static int run(const struct arguments *arguments)
     }
     if (status == LK_CANCELLED) code = EXIT_INTERRUPTED;
     json_t *result = json_pack("{s:s,s:i,s:f,s:o}", "mode", "ways", "lease_ms", WAY_LEASE_MS,
-                               "duration_s", arguments->seconds, "rows", rows);
+                               "duration_s", (double)arguments->duration_ms / 1000, "rows", rows);
     if (arguments->json &&
         json_dump_file(result, arguments->json, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0) {
         (void)fprintf(stderr, "lockcompare: %s: cannot be written\n", arguments->json);
@@ -226,19 +206,16 @@ static int run(const struct arguments *arguments)
     return code;
 }
 
-static bool knows(const char *name)
+static bool take_way(const struct flag *flag, void *to, const char *value, struct failure *failure)
 {
-    for (unsigned i = 0; i < way_count; i++)
-        if (strcmp(ways[i].name, name) == 0) return true;
-    return false;
-}
+    struct arguments *out = to;
 
-static double number(double least, double most)
-{
-    char *end = NULL;
-    double value = strtod(optarg, &end);
-
-    return end == optarg || *end || !(value >= least && value <= most) ? -1 : value;
+    for (unsigned i = 0; i < way_count && out->only.count < FLAG_TEXTS_MAX; i++) {
+        if (strcmp(ways[i].name, value) != 0) continue;
+        out->only.list[out->only.count++] = value;
+        return true;
+    }
+    return failure_set(failure, "--%s: there is no \"%s\"; see --list", flag->name, value);
 }
 
 static int list_ways(void)
@@ -248,53 +225,50 @@ static int list_ways(void)
     return EXIT_SUCCESS;
 }
 
-static const struct option options[] = {{"repeat", required_argument, NULL, 'r'},
-                                        {"duration", required_argument, NULL, 'd'},
-                                        {"only", required_argument, NULL, 'o'},
-                                        {"list", no_argument, NULL, 'l'},
-                                        {"json", required_argument, NULL, 'j'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {0}};
+#define AT(field) offsetof(struct arguments, field)
 
-static bool take_option(int option, struct arguments *out)
-{
-    double value = 0;
+static const struct flag flags[] = {
+    {"repeat", FLAG_NUMBER, AT(repeat), 1, ROUNDS_MAX, "N",
+     .help = "rounds of the measurements [3]"},
+    {"duration", FLAG_SECONDS, AT(duration_ms), 50, 60000, "S",
+     .help = "seconds of one measurement [0.5]"},
+    {"only", FLAG_TAKEN, .value = "WAY", .take = take_way, .help = "only this way; again for more"},
+    {"list", FLAG_SWITCH, AT(is_list), .help = "print the ways"},
+    {"json", FLAG_TEXT, AT(json), .value = "FILE", .help = "write the result there too"},
+    {"help", FLAG_HELP, .help = "this text"},
+};
 
-    switch (option) {
-    case 'j':
-        out->json = optarg;
-        return true;
-    case 'r':
-        value = number(1, ROUNDS_MAX);
-        out->repeat = (unsigned)value;
-        return value >= 1;
-    case 'd':
-        out->seconds = number(0.05, 60);
-        return out->seconds > 0;
-    case 'o':
-        if (!knows(optarg) || out->only_count == ONLY_MAX) return false;
-        out->only[out->only_count++] = optarg;
-        return true;
-    default:
-        return false;
-    }
-}
+static const struct flags command_line = {
+    .program = "lockcompare",
+    .head =
+        "usage: lockcompare [options]\n"
+        "\n"
+        "Take the same lock by every way there is, on servers of its own: how long a pair of "
+        "acquire and\n"
+        "release takes, a hand-over to who waits, how many pairs 8 owners make; and who has the "
+        "lock, who\n"
+        "is told and which writes get in when holder, server, link or clock fail. Leases of 1 s, "
+        "renewed.\n"
+        "\n",
+    .tail =
+        "\n"
+        "It starts redis-server, and PostgreSQL and ZooKeeper where they are installed; from the "
+        "folder of\n"
+        "the sources. A way whose server is not installed is said to be not measured.\n"
+        "Exit status: 0 measured; 2 bad option; 3 something could not be measured; 130 "
+        "interrupted.\n",
+    .list = flags,
+    .count = sizeof flags / sizeof flags[0],
+    .column = 14,
+};
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.repeat = 3, .seconds = 0.5};
-    int option = 0;
+    static struct arguments arguments = {.repeat = 3, .duration_ms = 500};
 
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (option == 'h') return fputs(help, stdout) < 0;
-        if (option == 'l') return list_ways();
-        if (take_option(option, &arguments)) continue;
-        (void)fprintf(stderr, "lockcompare: %s: bad option or value; see --help, --list\n",
-                      argv[optind - 1]);
-        return EXIT_USAGE;
-    }
-    if (optind < argc) return EXIT_USAGE;
+    int status = flags_main(&command_line, argc, argv, &arguments);
+    if (status >= 0) return status;
+    if (arguments.is_list) return list_ways();
     moment_interrupt_watch();
     return run(&arguments);
 }

@@ -1,8 +1,8 @@
 /*
  * "Did you mean": the word of a table that is nearest to one that is not in it.
  */
-#ifndef LOCKCTL_SUGGEST_H
-#define LOCKCTL_SUGGEST_H
+#ifndef COMMON_SUGGEST_H
+#define COMMON_SUGGEST_H
 
 #include <stddef.h>
 
