@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "common/folder.h"
 #include "lab/stage/own_server.h"
 #include "lab/stage/stage_inside.h"
 #include "start/private_server.h"
@@ -141,7 +142,7 @@ void lab_close(struct lab *lab)
     lk_client_close(lab->observer);
     servers_free(lab->servers);
     private_server_stop(lab->redis);
-    if (lab->dir[0]) own_server_remove(lab->dir);
+    if (lab->dir[0]) folder_remove(lab->dir);
     free(lab);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/folder.h"
 #include "interrupt.h"
 #include "moment.h"
 #include "programs.h"
@@ -111,14 +112,10 @@ bool own_server_start(struct own_server *server, own_kind kind, const char *log_
 
 void own_server_stop(struct own_server *server)
 {
-    const char *const argv[] = {"rm", "-rf", server->dir, NULL};
-    struct process removal;
-
     if (!server->dir[0]) return;
     process_signal(&server->process, SIGINT); /* PostgreSQL: SIGTERM waits for its clients */
     (void)process_wait(&server->process, STOP_GRACE_MS);
     process_stop(&server->process, 0);
-    if (process_start(&removal, argv, "/dev/null", "/dev/null", NULL))
-        (void)process_wait(&removal, STOP_GRACE_MS);
+    folder_remove(server->dir);
     server->dir[0] = '\0';
 }

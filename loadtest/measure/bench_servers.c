@@ -15,6 +15,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
+#include "common/port.h"
 #include "evidence/ledger.h"
 
 enum {
@@ -26,19 +27,6 @@ enum {
     OWN_WORDS = 9,
     MORE_WORDS = 16,
 };
-
-int bench_servers_free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-    void *where = &address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0) return 0;
-    bool is_known = bind(fd, where, length) == 0 && getsockname(fd, where, &length) == 0;
-    (void)close(fd);
-    return is_known ? ntohs(address.sin_port) : 0;
-}
 
 static bool answers(const struct bench_servers *servers, int which)
 {
@@ -88,7 +76,7 @@ bool bench_servers_add(struct bench_servers *servers, const char *dir, const cha
     if (mkdir(server->dir, 0755) != 0)
         return failure_set(failure, "%s: %s", server->dir, failure_errno_text());
     for (int tries = 0; tries < TRIES && !interrupt_came(); tries++) {
-        server->port = bench_servers_free_port();
+        server->port = port_free();
         if (!start(server, more, failure)) return false;
         if (await(servers, which)) return true;
     }

@@ -21,9 +21,6 @@ struct bench_servers {
     int count;
 };
 
-/* One of 127.0.0.1 that is free now; 0: none. */
-int bench_servers_free_port(void);
-
 /* Start one more, in a folder of its own under `dir`, with these settings besides (at most 16 words,
  * then NULL), and wait until it answers. */
 bool bench_servers_add(struct bench_servers *servers, const char *dir, const char *const more[],

@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "bench_stage.h"
+#include "common/port.h"
 
 enum { SYNC_MS = 1000, SYNC_LIMIT_MS = 10000, LOOK_EVERY_MS = 20, MASTERS = 3 };
 
@@ -188,7 +189,7 @@ static bool measure_tls(struct bench_stage *stage, const char *dir)
                                 cert,        "--tls-key-file",     key,  "--tls-ca-cert-file",
                                 ca,          "--tls-auth-clients", "no", NULL};
 
-    (void)snprintf(port, sizeof port, "%d", bench_servers_free_port());
+    (void)snprintf(port, sizeof port, "%d", port_free());
     (void)snprintf(cert, sizeof cert, "%.1000s/server.crt", dir);
     (void)snprintf(key, sizeof key, "%.1000s/server.key", dir);
     (void)snprintf(ca, sizeof ca, "%.1000s/ca.crt", dir);

@@ -18,6 +18,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
+#include "common/port.h"
 
 enum {
     READY_LIMIT_MS = 20000,
@@ -298,19 +299,6 @@ bool service_bring_back(struct service *service, const struct options *options, 
     return launch(service, last, &how, failure);
 }
 
-/* Of 127.0.0.1, and hopefully a moment later, too; 0: none. */
-static int free_port(void)
-{
-    struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof where;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&where, sizeof where) == 0 &&
-                    getsockname(fd, (struct sockaddr *)&where, &size) == 0;
-
-    if (fd >= 0) (void)close(fd);
-    return is_bound ? ntohs(where.sin_port) : 0;
-}
-
 /* The instances read them from files only we may read. */
 static bool make_secrets(struct service *service, const struct options *options,
                          const char *run_dir, struct failure *failure)
@@ -323,7 +311,7 @@ static bool make_secrets(struct service *service, const struct options *options,
         return false;
     service->window_ms = options->window_ms;
     if (!service->window_ms) return true;
-    int port = free_port();
+    int port = port_free();
     (void)snprintf(service->pay_key, sizeof service->pay_key, "%s/payment.key", run_dir);
     (void)snprintf(service->pay_listen, sizeof service->pay_listen, "127.0.0.1:%d", port);
     return (port || failure_set(failure, "no port is free for payd")) &&

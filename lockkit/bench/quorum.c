@@ -14,6 +14,7 @@
 #include "lockkit/lockkit.h"
 
 #include "base/error.h"
+#include "common/port.h"
 #include "moment.h"
 #include "process.h"
 #include "works.h"
@@ -78,7 +79,7 @@ static lk_status start_servers(struct scene *scene, struct lk_error *err)
     char port[16];
 
     for (size_t i = 0; i < SERVERS; i++) {
-        (void)snprintf(port, sizeof port, "%d", stage_free_port());
+        (void)snprintf(port, sizeof port, "%d", port_free());
         (void)snprintf(scene->urls[i], sizeof scene->urls[i], "redis://127.0.0.1:%s", port);
         scene->servers[i] = process_start((const char *const[]){"redis-server", "--port", port,
                                                                 "--bind", "127.0.0.1", "--save", "",
@@ -101,7 +102,7 @@ static lk_status start_proxy(struct scene *scene, struct lk_error *err)
 
     process_beside("proxy", program);
     for (size_t i = 0; i < SERVERS; i++) {
-        int port = stage_free_port();
+        int port = port_free();
 
         (void)snprintf(links[i], sizeof links[i], "n%zu=127.0.0.1:%d,%s", i, port,
                        scene->urls[i] + strlen("redis://"));

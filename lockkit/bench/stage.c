@@ -3,35 +3,21 @@
  */
 #include "stage.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "common/port.h"
 #include "moment.h"
 #include "process.h"
 
 enum { START_MS = 10000, POLL_MS = 1000, REDISSON_WATCHDOG_MS = 30000 };
 
 /* ---- the server ----------------------------------------------------------------------------- */
-
-int stage_free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    bool is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, len) == 0 &&
-                    getsockname(fd, (struct sockaddr *)&address, &len) == 0;
-    if (fd >= 0) (void)close(fd);
-    return is_bound ? ntohs(address.sin_port) : 0;
-}
 
 /* By its socket: were the port taken meanwhile, something else would answer there. */
 static lk_status await_server(struct stage *stage, struct lk_error *err)
@@ -62,7 +48,7 @@ static lk_status start_server(struct stage *stage, struct lk_error *err)
         return status;
     }
     (void)snprintf(path, sizeof path, "%s/s", stage->dir);
-    (void)snprintf(port, sizeof port, "%d", stage_free_port());
+    (void)snprintf(port, sizeof port, "%d", port_free());
     (void)snprintf(stage->url, sizeof stage->url, "unix://%s", path);
     (void)snprintf(stage->tcp_url, sizeof stage->tcp_url, "redis://127.0.0.1:%s", port);
     stage->server =

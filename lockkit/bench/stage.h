@@ -37,9 +37,6 @@ void stage_close(struct stage *stage);
 /* After a failure: kill the library's players, whose answers nobody awaits any more. */
 void stage_drop(struct stage *stage, library_id library);
 
-/* One that was free a moment ago; 0: none. */
-int stage_free_port(void);
-
 /* A key that was not used before. Good until the next call. */
 const char *stage_key(struct stage *stage);
 

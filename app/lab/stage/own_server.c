@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -15,22 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "common/folder.h"
 
-enum { STOP_MS = 5000, LOOK_MS = 5, FILES_OPEN = 8 };
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
-{
-    (void)status;
-    (void)kind;
-    (void)where;
-    return remove(path);
-}
-
-void own_server_remove(const char *dir)
-{
-    /* The lab's threads have ended: NOLINTNEXTLINE(concurrency-mt-unsafe) */
-    (void)nftw(dir, remove_entry, FILES_OPEN, FTW_DEPTH | FTW_PHYS);
-}
+enum { STOP_MS = 5000, LOOK_MS = 5 };
 
 /* Installed, as it is built, and for a test. */
 static bool find_tool(const char *tool, char out[PATH_MAX])
@@ -121,6 +107,6 @@ void own_server_stop(struct own_server *self)
         if (clock_mono_ms() >= deadline_ms) (void)kill(self->pid, SIGKILL);
         clock_pause_ms(LOOK_MS);
     }
-    if (self->dir[0]) own_server_remove(self->dir);
+    if (self->dir[0]) folder_remove(self->dir);
     *self = (struct own_server){.pid = 0};
 }

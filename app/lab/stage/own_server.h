@@ -32,7 +32,4 @@ bool own_server_runs(struct own_server *self);
 /* Ended, its folder is gone. Fine of one that was never started and is zeroed. */
 void own_server_stop(struct own_server *self);
 
-/* Remove a folder and all that is in it. */
-void own_server_remove(const char *dir);
-
 #endif

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 
+#include "common/port.h"
 #include "test/postgres/lk_postgres.h"
 #include "test/support/app_book.h"
 #include "test/support/lk_net.h"
@@ -99,7 +100,7 @@ TEST(the_auditor_of_the_deployment_may_compare, struct app_fixture *self)
 {
     char url[64];
     char command[640];
-    int port = lk_net_free_port();
+    int port = port_free();
     const char *rights = strstr(app_file("docker/redis", "users.acl.in"), "@AUDITOR_SHA256@ ");
 
     assert_int_equal(app_book_buy(self, &self->service, 0, 3), 3);

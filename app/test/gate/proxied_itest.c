@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "common/port.h"
 #include "test/hostile/hostile_world.h"
 #include "test/support/app_support.h"
 #include "test/support/testing.h"
@@ -35,20 +36,6 @@ struct fixture {
     struct app_reply reply;
 };
 
-/* Free now, and hopefully a moment later. */
-static unsigned free_port(void)
-{
-    struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t len = sizeof where;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&where, len) != 0 ||
-        getsockname(fd, (struct sockaddr *)&where, &len) != 0)
-        abort();
-    (void)close(fd);
-    return ntohs(where.sin_port);
-}
-
 /* Each `from` in the text becomes `to`. */
 static void replace(char *text, const char *from, const char *to)
 {
@@ -63,7 +50,7 @@ static void replace(char *text, const char *from, const char *to)
 }
 
 /* The deployment's configuration with the addresses of here. */
-static void write_config(struct fixture *self, const char *path, const unsigned ports[PORTS])
+static void write_config(struct fixture *self, const char *path, const int ports[PORTS])
 {
     static const char *const doors[PORTS] = {"8080", "8081", "8090"};
     char from[64];
@@ -75,7 +62,7 @@ static void write_config(struct fixture *self, const char *path, const unsigned 
     (void)fclose(file);
     for (int i = 0; i < PORTS; i++) {
         (void)snprintf(from, sizeof from, "bind :%s", doors[i]);
-        (void)snprintf(to, sizeof to, "bind 127.0.0.1:%u", ports[i]);
+        (void)snprintf(to, sizeof to, "bind 127.0.0.1:%d", ports[i]);
         replace(self->text, from, to);
         for (int server = 1; server <= 3; server++) {
             const char *base =
@@ -104,14 +91,14 @@ static bool proxy_is_ready(void *arg)
 SET_UP(struct fixture, self)
 {
     static const char *const settings[] = {"HAPROXY_MAXCONN", "HAPROXY_SERVER_MAXCONN"};
-    const unsigned ports[PORTS] = {free_port(), free_port(), free_port()};
+    const int ports[PORTS] = {port_free(), port_free(), port_free()};
     char path[APP_PATH_SIZE + 16];
     const char *build = secure_getenv("BUILD_DIR");
 
     assert_true(hostile_world_open(&self->world, build ? build : "build/release", "info"));
     (void)snprintf(path, sizeof path, "%s/haproxy.cfg", self->world.redis_dir);
     (void)snprintf(self->socket, sizeof self->socket, "%s/ha.sock", self->world.redis_dir);
-    (void)snprintf(self->front, sizeof self->front, "http://127.0.0.1:%u", ports[0]);
+    (void)snprintf(self->front, sizeof self->front, "http://127.0.0.1:%d", ports[0]);
     write_config(self, path, ports);
     for (size_t i = 0; i < 2; i++)
         (void)setenv(settings[i], "100", 1);      /* NOLINT(concurrency-mt-unsafe): no threads */

@@ -14,6 +14,7 @@
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
+#include "common/port.h"
 #include "test/support/app_stream.h"
 #include "test/support/app_support.h"
 #include "test/support/app_texts.h"
@@ -69,19 +70,6 @@ static int run_script(const char *to)
     return status;
 }
 
-static void take_free_port(char out[8])
-{
-    struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof where;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (const struct sockaddr *)&where, sizeof where), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&where, &size), 0);
-    (void)snprintf(out, 8, "%u", ntohs(where.sin_port));
-    (void)close(fd);
-}
-
 static void start_redis(struct fixture *self)
 {
     const char *const args[] = {"--port",    self->port, "--bind", "127.0.0.1",
@@ -102,7 +90,7 @@ SET_UP(struct fixture, self)
                    self->dir);
     (void)snprintf(self->loader, sizeof self->loader, "%.100s/secrets/redis-loader", self->dir);
     assert_false(run_script(self->secrets) != 0);
-    take_free_port(self->port);
+    (void)snprintf(self->port, sizeof self->port, "%d", port_free());
     (void)snprintf(password, sizeof password, "%.100s", app_file(self->secrets, "redis-admin"));
     password[strcspn(password, "\n")] = '\0';
     assert_true(password[0]);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "common/folder.h"
 
 enum { START_LIMIT_MS = 60000, STOP_LIMIT_MS = 15000 };
 
@@ -30,19 +30,9 @@ void app_folder_make(char out[APP_PATH_SIZE])
     if (!mkdtemp(out)) abort();
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info;
-    (void)type;
-    (void)where;
-    (void)remove(path);
-    return 0;
-}
-
 void app_folder_remove(const char *path)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): tests clean up in their main thread */
-    if (strstr(path, "/seckill-")) (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    if (strstr(path, "/seckill-")) folder_remove(path);
 }
 
 const char *app_file(const char *dir, const char *name)

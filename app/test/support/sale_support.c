@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "common/folder.h"
 #include "sale/sale_keys.h"
 #include "test/support/testing.h"
 
@@ -101,21 +101,11 @@ void sale_server_thaw(const struct sale_server *server)
     (void)kill(server->pid, SIGCONT);
 }
 
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-    (void)status;
-    (void)type;
-    (void)place;
-    (void)remove(path);
-    return 0;
-}
-
 void sale_server_remove(struct sale_server *server)
 {
     sale_server_stop(server, SIGKILL);
     if (server->dir[0]) {
-        /* NOLINTNEXTLINE(concurrency-mt-unsafe): the main thread alone removes folders */
-        (void)nftw(server->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        folder_remove(server->dir);
     }
     server->dir[0] = '\0';
 }

@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 
+#include "common/port.h"
 #include "test/support/lt_line.h"
 #include "test/support/lt_net.h"
 #include "test/support/testing.h"
@@ -36,7 +37,7 @@ SET_UP(struct world, world)
     assert_true(lt_place_open(&world->place));
     assert_true(lt_place_certify(&world->place));
     for (int i = 0; i < SERVER_COUNT; i++) {
-        world->ports[i] = lt_free_port();
+        world->ports[i] = port_free();
         assert_true(lt_start_redis(&world->running[i], &world->place, world->ports[i],
                                    servers[i].certificate, servers[i].clients));
     }

@@ -2,6 +2,7 @@
  * Whole runs on each topology that speaks nothing but TLS. Whom programs trust is in tls_itest.c.
  */
 #include "base/topology.h"
+#include "common/port.h"
 #include "test/support/lt_line.h"
 #include "test/support/lt_net.h"
 #include "test/support/testing.h"
@@ -42,7 +43,7 @@ static void run_on(const struct world *world, const char *url)
 TEST(a_whole_run_where_clients_show_certificates, struct world *world)
 {
     char url[100];
-    int port = lt_free_port();
+    int port = port_free();
 
     assert_true(lt_start_redis(&world->redis, &world->place, port, "server", "yes"));
     (void)snprintf(url, sizeof url, "rediss://localhost:%d", port);

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/moment.h"
+#include "common/port.h"
 #include "test/support/lt_front.h"
 #include "test/support/lt_load.h"
 #include "test/support/lt_net.h"
@@ -33,7 +34,7 @@ struct deployment {
 static bool start_redis(struct deployment *all)
 {
     char acl[PATH_ROOM], log[PATH_ROOM], port_text[16];
-    int port = lt_free_port();
+    int port = port_free();
 
     (void)snprintf(port_text, sizeof port_text, "%d", port);
     (void)snprintf(log, sizeof log, "%s/redis.log", all->place.dir);

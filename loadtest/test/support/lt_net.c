@@ -92,15 +92,6 @@ void lt_hang_up(int *fd)
     *fd = -1;
 }
 
-int lt_free_port(void)
-{
-    int port = 0;
-    int fd = lt_listen(&port);
-
-    lt_hang_up(&fd);
-    return port;
-}
-
 int lt_port_of(const char *url)
 {
     return (int)strtol(strrchr(url, ':') + 1, NULL, 10);

@@ -24,8 +24,6 @@ int lt_connect_unix(const char *path);
 void lt_limit(int fd, int limit_s);
 /* Close it, if it is open: it is -1 then. */
 void lt_hang_up(int *fd);
-/* A port of 127.0.0.1 that is free now, and hopefully a moment later; 0: none. */
-int lt_free_port(void);
 /* The port at the end of a URL. */
 int lt_port_of(const char *url);
 

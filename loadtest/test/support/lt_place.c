@@ -5,7 +5,6 @@
 #include "lt_place.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,10 +15,11 @@
 #include <unistd.h>
 
 #include "base/moment.h"
+#include "common/folder.h"
 #include "evidence/ledger.h"
 #include "evidence/operators_log.h"
 
-enum { READY_MS = 10000, STOP_MS = 5000, LOOK_EVERY_MS = 10, OPEN_FOLDERS = 16 };
+enum { READY_MS = 10000, STOP_MS = 5000, LOOK_EVERY_MS = 10 };
 
 bool lt_place_open(struct lt_place *place)
 {
@@ -39,19 +39,10 @@ bool lt_place_certify(const struct lt_place *place)
            process_wait(&maker, READY_MS) && maker.wait_status == 0;
 }
 
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
-{
-    (void)about;
-    (void)kind;
-    (void)where;
-    return remove(path);
-}
-
 void lt_place_close(struct lt_place *place)
 {
     process_stop(&place->redis, STOP_MS);
-    /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
-    if (place->dir[0]) (void)nftw(place->dir, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    if (place->dir[0]) folder_remove(place->dir);
     place->dir[0] = '\0';
 }
 

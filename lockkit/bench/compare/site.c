@@ -20,6 +20,8 @@
 #include "bench/moment.h"
 #include "bench/process.h"
 #include "bench/stage.h"
+#include "common/folder.h"
+#include "common/port.h"
 
 enum { START_MS = 30000, WORDS = 24, TEXT = 256 };
 
@@ -152,7 +154,7 @@ static lk_status start_proxy(struct site *site, struct lk_error *err)
 
     process_beside("proxy", program);
     for (unsigned i = 0; i < site->way->servers; i++) {
-        ports[i] = stage_free_port();
+        ports[i] = port_free();
         (void)snprintf(links[i], sizeof links[i], "n%u=127.0.0.1:%d,127.0.0.1:%d", i, ports[i],
                        site->servers[i].port);
         argv[count++] = "--link";
@@ -185,7 +187,7 @@ static lk_status start_servers(struct site *site, struct lk_error *err)
 
     for (unsigned i = 0; i < site->way->servers && status == LK_OK; i++) {
         if (site->way->store != WAY_ZOOKEEPER) {
-            site->servers[i].port = stage_free_port();
+            site->servers[i].port = port_free();
             status = start_one(site, i, err);
         }
         ports[i] = site->servers[i].port;
@@ -213,13 +215,6 @@ lk_status site_open(struct site *site, const struct way *way, bool has_faults, s
     return status;
 }
 
-static void remove_tree(const char *path)
-{
-    pid_t pid = process_start((const char *const[]){"rm", "-rf", path, NULL}, -1, -1, -1, NULL);
-
-    if (pid > 0) (void)waitpid(pid, NULL, 0);
-}
-
 /* Of an ensemble, they are not children of ours. */
 static void kill_server(struct site *site, unsigned at)
 {
@@ -238,7 +233,7 @@ void site_close(struct site *site)
         kill_server(site, i);
     process_kill(site->keeper);
     if (site->clock_offset_ns) (void)munmap(site->clock_offset_ns, sizeof(int64_t));
-    if (*site->dir) remove_tree(site->dir);
+    if (*site->dir) folder_remove(site->dir);
 }
 
 /* ---- faults ------------------------------------------------------------------------------------------ */
@@ -256,7 +251,7 @@ static lk_status empty_ensemble(struct site *site, struct lk_error *err)
         kill_server(site, i);
     for (unsigned i = 0; i < site->way->servers; i++) {
         (void)snprintf(path, sizeof path, "%s/zk/%u/data/version-2", site->dir, i + 1);
-        remove_tree(path);
+        folder_remove(path);
         (void)snprintf(path, sizeof path, "%s/zk/%u/run", site->dir, i + 1);
         site->servers[i].pid = start(site, true, (const char *const[]){path, NULL}, -1, err);
         if (site->servers[i].pid <= 0) return LK_NO_MEMORY;
@@ -271,7 +266,7 @@ lk_status site_empty(struct site *site, struct lk_error *err)
     if (site->way->store == WAY_ZOOKEEPER) return empty_ensemble(site, err);
     kill_server(site, 0);
     (void)snprintf(dir, sizeof dir, "%s/0", site->dir);
-    remove_tree(dir);
+    folder_remove(dir);
     return start_one(site, 0, err);
 }
 

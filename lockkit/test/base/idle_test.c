@@ -3,13 +3,13 @@
  * of our own.
  * link: -Wl,--wrap=read -Wl,--wrap=sysconf
  */
-#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/idle.h"
+#include "common/folder.h"
 #include "test/support/testing.h"
 
 static const char *loadavg;
@@ -59,11 +59,6 @@ TEST(more_than_we_may_use_beside_one_are_not_ours)
 }
 
 /* ---- quotas ---------------------------------------------------------------------------------- */
-
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *at)
-{
-    return remove(path);
-}
 
 /* Make the file, and its folders; "NAME TEXT". */
 static void put(const char *root, const char *file)
@@ -125,8 +120,7 @@ TEST(the_smallest_quota_up_the_tree_counts)
         put(root, line);
         (void)snprintf(proc, sizeof proc, "%s/self", root);
         int processors = lki_idle_quota(proc, root);
-        /* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread */
-        assert_int_equal(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        folder_remove(root);
         if (processors != rows[i].processors) fail_msg("row %zu: %d", i, processors);
     }
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/port.h"
 #include "test/support/lk_net.h"
 
 enum { START_MS = 30000, WORDS_MAX = 8, CHILDREN_MAX = 256 };
@@ -69,7 +70,7 @@ struct lkp_server *lkp_server_new(void)
     assert_non_null(server);
     (void)snprintf(server->dir, sizeof server->dir, "/tmp/lockkit-postgres-XXXXXX");
     if (!mkdtemp(server->dir)) fail_msg("mkdtemp");
-    server->port = lk_net_free_port();
+    server->port = port_free();
     (void)snprintf(server->url, sizeof server->url, "postgres://postgres@127.0.0.1:%d/postgres",
                    server->port);
     return server;

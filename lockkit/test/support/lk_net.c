@@ -3,37 +3,15 @@
  */
 #include "lk_net.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 enum { CHUNK = 65536, ANSWER_MS = 1000, FILES = 1024 };
-enum { PORT_FIRST = 20480, PORT_COUNT = 12000, PORT_TRIES = 100 };
-
-/* Below those that the kernel hands out: else a connection of another test, run beside this one, could
- * take it before the server does, or while the server is down. */
-int lk_net_free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-    for (int tries = 0; tries < PORT_TRIES; tries++) {
-        uint16_t dice = 0;
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (getrandom(&dice, sizeof dice, 0) != sizeof dice) abort();
-        int port = PORT_FIRST + dice % PORT_COUNT;
-        address.sin_port = htons((uint16_t)port);
-        bool is_free = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
-        (void)close(fd);
-        if (is_free) return port;
-    }
-    return -1;
-}
 
 int lk_net_connect(const char *path)
 {

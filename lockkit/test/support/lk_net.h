@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A TCP port of 127.0.0.1 that nobody listens on right now. */
-int lk_net_free_port(void);
 /* A connection to a unix socket; -1 when refused. Close it. */
 int lk_net_connect(const char *path);
 bool lk_net_send(int fd, const char *text);

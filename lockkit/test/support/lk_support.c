@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/port.h"
 #include "lk_net.h"
 
 enum {
@@ -156,7 +157,7 @@ struct lks_server *lks_server_start(const struct lks_server_options *options)
     if (!mkdtemp(server->dir)) fail_msg("mkdtemp: errno %d", errno);
     start_janitor(server);
     if (server->options.is_tcp) {
-        server->port = lk_net_free_port();
+        server->port = port_free();
         (void)snprintf(server->tcp_url, sizeof server->tcp_url, "redis://127.0.0.1:%d",
                        server->port);
     }

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/port.h"
 #include "lk_net.h"
 #include "lk_support.h"
 
@@ -136,7 +137,7 @@ struct lks_vip *lks_vip_open(const char *address, int port, int server_port)
     int yes = 1;
 
     assert_non_null(vip);
-    vip->port = port ? port : lk_net_free_port();
+    vip->port = port ? port : port_free();
     vip->server_port = server_port;
     if (!address) address = "127.0.0.1";
     (void)snprintf(vip->url, sizeof vip->url, "redis://%s:%d", address, vip->port);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <pthread.h>
 
+#include "common/port.h"
 #include "test/support/lk_net.h"
 #include "test/support/lk_support.h"
 
@@ -99,7 +100,7 @@ TEST(a_closed_port_is_unreachable_in_time_and_named)
     char url[64];
     char name[32];
     struct lk_error err = {0};
-    int port = lk_net_free_port();
+    int port = port_free();
 
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
     (void)snprintf(name, sizeof name, "127.0.0.1:%d", port);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "call/context.h"
+#include "common/port.h"
 #include "test/support/lk_ctl.h"
 #include "test/support/lk_net.h"
 #include "test/support/lk_topology.h"
@@ -104,7 +105,7 @@ static struct lks_server *start_tls(server_id id)
     (void)snprintf(paths[id], sizeof paths[id], "%s", file(name));
     FILE *conf = fopen(paths[id], "we");
     assert_non_null(conf);
-    world.ports[id] = lk_net_free_port();
+    world.ports[id] = port_free();
     (void)fprintf(conf,
                   "tls-port %d\ntls-cert-file %s/%s.crt\ntls-key-file %s/server.key\n"
                   "tls-ca-cert-file %s/ca.crt\ntls-auth-clients %s\n%s",

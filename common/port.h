@@ -1,0 +1,10 @@
+/*
+ * TCP ports for servers that cannot choose one themselves.
+ */
+#ifndef COMMON_PORT_H
+#define COMMON_PORT_H
+
+/* One of 127.0.0.1 that nobody listens on right now; 0: none was found. */
+int port_free(void);
+
+#endif
