@@ -77,7 +77,7 @@ static lk_status wait_for(struct advisory *self, struct lk_error *err)
         if (piece_ms > lock->lease_ms / 4) piece_ms = lock->lease_ms / 4;
         if (piece_ms > PIECE_MS) piece_ms = PIECE_MS;
         if (piece_ms <= 0) break;
-        lki_watchdog_expect(lki_context_watchdog(lock->client), lock);
+        lki_watchdog_expect(lock->client->watchdog, lock);
         int64_t deadline = lki_context_deadline(lock->client, 0) + piece_ms * NS_PER_MS;
         status = ask_for(self, piece_ms, deadline, err);
     }

@@ -119,7 +119,7 @@ lk_status postgres_permits(const struct lki_permit_list *list, const char *scrip
                            long long out_answer[2], struct lk_error *err)
 {
     const struct postgres *self = list->client->backend_state;
-    int64_t told_ms = list->is_waited_for ? 2 * lki_context_poll_ms(list->client) : 0;
+    int64_t told_ms = list->is_waited_for ? 2 * list->client->options.poll_ms : 0;
     int64_t count = list->number ? strtoll(list->number, NULL, 10) : 0;
     size_t at = 0;
     char link[POSTGRES_NAME_MAX] = "";

@@ -91,7 +91,7 @@ static lk_status row_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t dea
 {
     const struct postgres_words *words = words_of(lock);
     const struct postgres_statement make = POSTGRES_STATEMENT(words->make, lock->key);
-    int64_t told_ms = out_ttl_ms ? 2 * lki_context_poll_ms(lock->client) : 0;
+    int64_t told_ms = out_ttl_ms ? 2 * lock->client->options.poll_ms : 0;
     PGresult *answer = NULL;
 
     if (lock->is_renewed && !words->has_fence)

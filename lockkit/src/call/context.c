@@ -65,21 +65,6 @@ char *lki_context_own_channel(lk_client *client)
     return asprintf(&channel, "%lu", number) < 0 ? NULL : channel;
 }
 
-struct lki_hub *lki_context_hub(lk_client *client)
-{
-    return client->hub;
-}
-
-struct lki_watchdog *lki_context_watchdog(lk_client *client)
-{
-    return client->watchdog;
-}
-
-struct lki_topology *lki_context_topology(lk_client *client)
-{
-    return client->topology;
-}
-
 struct lki_pool *lki_context_pool(lk_client *client)
 {
     if (client->backend || client->url.kind != LKI_URL_SINGLE) return NULL;
@@ -95,36 +80,11 @@ size_t lk_client_primaries(lk_client *client)
     struct lki_node *node = NULL;
 
     if (lki_context_check(client, NULL) != LK_OK || client->backend) return 0;
-    while ((node = lki_topology_primary(lki_context_topology(client), count))) {
+    while ((node = lki_topology_primary(client->topology, count))) {
         lki_node_unref(node);
         count++;
     }
     return count;
-}
-
-const struct lk_client_options *lki_context_options(const lk_client *client)
-{
-    return &client->options;
-}
-
-bool lki_context_has_loader(const lk_client *client)
-{
-    return client->has_loader;
-}
-
-bool lki_context_is_impatient(const lk_client *client)
-{
-    return client->options.is_impatient;
-}
-
-int64_t lki_context_poll_ms(const lk_client *client)
-{
-    return client->options.poll_ms;
-}
-
-const struct lki_endpoint *lki_context_endpoint(const lk_client *client)
-{
-    return &client->url.seeds[0];
 }
 
 int64_t lki_context_deadline(const lk_client *client, int64_t limit_ms)

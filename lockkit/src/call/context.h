@@ -56,14 +56,15 @@ struct lki_backend {
 struct lk_client {
     const struct lki_backend *backend; /* NULL: Redis */
     void *backend_state;
-    struct lk_client_options options;
-    pid_t pid;                    /* who opened it: a fork has the memory, not the threads */
-    char uuid[LKI_UUID_LEN + 1];  /* of its owners */
-    _Atomic unsigned long owners; /* named so far */
+    struct lk_client_options options; /* zeroes replaced; url and secrets are NULL */
+    pid_t pid;                        /* who opened it: a fork has the memory, not the threads */
+    char uuid[LKI_UUID_LEN + 1];      /* of its owners */
+    _Atomic unsigned long owners;     /* named so far */
     _Atomic unsigned long references;
     _Atomic bool is_closed;
-    struct lki_url url;
-    bool has_loader;
+    struct lki_url url; /* seeds[0]: where its server is, or the first of them */
+    bool has_loader;    /* scripts are brought to servers by a user of their own: their texts go by
+                           lki_redis_introduce() alone then, and EVAL is never sent */
     void (*destroy)(lk_client *client); /* frees it, when nobody knows it any more */
     struct lki_topology *topology;      /* owned */
     struct lki_hub *hub;                /* owned */
@@ -82,18 +83,8 @@ struct lk_client {
 LK_MUST_CHECK lk_status lki_client_equip(lk_client *client, struct lki_line *line,
                                          struct lk_error *err);
 
-struct lki_topology *lki_context_topology(lk_client *client);
 /* Of a client with one server: its pool. NULL: it has several, or follows them. */
 struct lki_pool *lki_context_pool(lk_client *client);
-struct lki_hub *lki_context_hub(lk_client *client);
-struct lki_watchdog *lki_context_watchdog(lk_client *client);
-/* As they were given, zeroes replaced; url and secrets are NULL. */
-const struct lk_client_options *lki_context_options(const lk_client *client);
-int64_t lki_context_poll_ms(const lk_client *client);
-bool lki_context_is_impatient(const lk_client *client);
-/* Whether scripts are brought to servers by a user of their own: script texts go by
-   lki_redis_introduce() alone then, and EVAL is never sent. */
-bool lki_context_has_loader(const lk_client *client);
 
 /* Keep the memory of a client while something still points to it, whatever becomes of the client. */
 lk_client *lki_context_ref(lk_client *client);
@@ -120,9 +111,6 @@ static inline bool lki_context_is_by_session(const lk_client *client)
 {
     return client && client->backend && client->backend->is_by_session;
 }
-
-/* Where its server is, or the first of those in the URL. Borrowed. */
-const struct lki_endpoint *lki_context_endpoint(const lk_client *client);
 
 /* The moment until which a call with this limit may take; 0 means command_ms. */
 int64_t lki_context_deadline(const lk_client *client, int64_t limit_ms);

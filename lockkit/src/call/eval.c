@@ -17,7 +17,7 @@ lk_status lki_eval_learn(lk_client *client, struct lk_script *script,
     struct lk_bytes words[] = {LK_BYTES("SCRIPT"), LK_BYTES("LOAD"), lk_bytes_of(variant->text)};
     lk_reply *reply = NULL;
 
-    if (lki_context_has_loader(client)) lki_script_digest(script, variant);
+    if (client->has_loader) lki_script_digest(script, variant);
     if (lki_script_is_known(script, variant)) return LK_OK;
     struct lki_pipeline pipeline = {
         .commands = &(struct lk_command){words, 3}, .count = 1, .deadline = deadline};
@@ -55,7 +55,7 @@ static lk_status eval_variant(lk_client *client, const struct lk_eval *eval,
     struct lki_script_words words = {
         .variant = run->variant, .lock_key = run->lock_key, .token = run->token};
     struct lk_error refusal = {0};
-    bool has_loader = lki_context_has_loader(client);
+    bool has_loader = client->has_loader;
     lk_reply *reply = NULL;
     lk_status status = lki_eval_learn(client, eval->script, run->variant, run->deadline, err);
 
@@ -96,7 +96,7 @@ lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const 
     struct lki_debt *debt =
         is_open && run->owe_until != 0 ? lki_debt_new(run->variant, eval, run->owe_until) : NULL;
 
-    if (debt) lki_topology_owe(lki_context_topology(client), debt);
+    if (debt) lki_topology_owe(client->topology, debt);
     return status;
 }
 

@@ -14,13 +14,13 @@ lk_status lki_exchange_send(lk_client *client, const struct lki_pipeline *pipeli
 
     if (status == LK_OK) status = lki_context_check_redis(client, "commands and scripts", err);
     if (status != LK_OK) return status;
-    if (lki_topology_is_cluster(lki_context_topology(client)))
-        return lki_route(client, lki_context_topology(client), pipeline, replies, err);
-    struct lki_node *node = lki_topology_node(lki_context_topology(client), LKI_NO_SLOT, err);
+    if (lki_topology_is_cluster(client->topology))
+        return lki_route(client, client->topology, pipeline, replies, err);
+    struct lki_node *node = lki_topology_node(client->topology, LKI_NO_SLOT, err);
     if (!node) return LK_UNREACHABLE;
     status = lki_one_server_exchange(client, node, pipeline, replies, err);
     for (size_t i = 0; i < pipeline->count && status == LK_OK; i++)
-        (void)lki_route_learn(lki_context_topology(client), replies[i], node);
+        (void)lki_route_learn(client->topology, replies[i], node);
     lki_node_unref(node);
     return status;
 }
@@ -41,8 +41,7 @@ lk_status lki_exchange_check_synced(const lk_client *client, bool is_synced, str
 {
     if (is_synced) return LK_OK;
     return LKI_FAIL(err, LK_UNSYNCED, "fewer than %u replicas confirmed it within %lld ms",
-                    lki_context_options(client)->sync_replicas,
-                    (long long)lki_context_options(client)->sync_ms);
+                    client->options.sync_replicas, (long long)client->options.sync_ms);
 }
 
 lk_status lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,

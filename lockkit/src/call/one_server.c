@@ -20,8 +20,7 @@ static int64_t sync_ms_before(const lk_client *client, int64_t deadline)
     int64_t left_ms = lki_clock_left_ms(deadline) - LAST_MOMENT_MS;
 
     if (left_ms < 1) left_ms = 1;
-    return lki_context_options(client)->sync_ms < left_ms ? lki_context_options(client)->sync_ms
-                                                          : left_ms;
+    return client->options.sync_ms < left_ms ? client->options.sync_ms : left_ms;
 }
 
 /* With WAIT behind the commands: on the same connection it counts what they have written. */
@@ -38,7 +37,7 @@ static lk_status exchange_synced(const lk_client *client, struct lki_redis *redi
 
     if (commands && answers) {
         memcpy(commands, pipeline->commands, pipeline->count * sizeof *commands);
-        wait[1] = lki_number(replicas, (long long)lki_context_options(client)->sync_replicas);
+        wait[1] = lki_number(replicas, (long long)client->options.sync_replicas);
         wait[2] = lki_number(limit, sync_ms_before(client, pipeline->deadline));
         commands[pipeline->count] = (struct lk_command){wait, 3};
         status = lki_redis_exchange(redis, commands, pipeline->count + 1, pipeline->deadline,
@@ -49,7 +48,7 @@ static lk_status exchange_synced(const lk_client *client, struct lki_redis *redi
     if (status == LK_OK) {
         memcpy(replies, answers, pipeline->count * sizeof(lk_reply *));
         *pipeline->out_is_synced = lk_reply_integer(answers[pipeline->count], 0) >=
-                                   (long long)lki_context_options(client)->sync_replicas;
+                                   (long long)client->options.sync_replicas;
         lk_reply_free(answers[pipeline->count]);
     }
     free(commands);
@@ -75,7 +74,7 @@ static lk_status exchange_on(const lk_client *client, struct lki_redis *redis,
                              const struct lki_pipeline *pipeline, lk_reply **replies,
                              struct lk_error *err)
 {
-    if (pipeline->out_is_synced && lki_context_options(client)->sync_replicas > 0)
+    if (pipeline->out_is_synced && client->options.sync_replicas > 0)
         return exchange_synced(client, redis, pipeline, replies, err);
     return lki_redis_exchange(redis, pipeline->commands, pipeline->count, pipeline->deadline,
                               replies, err);
@@ -105,7 +104,6 @@ lk_status lki_one_server_exchange(lk_client *client, struct lki_node *node,
                                                    .duration_ns = lki_clock_now() - begin,
                                                    .attempts = (unsigned)pipeline->count});
     }
-    if (status == LK_UNREACHABLE || status == LK_UNKNOWN)
-        lki_topology_doubt(lki_context_topology(client));
+    if (status == LK_UNREACHABLE || status == LK_UNKNOWN) lki_topology_doubt(client->topology);
     return status;
 }

@@ -27,7 +27,7 @@ static lk_session *open_to(lk_client *client, struct lki_node *node, int64_t lim
     if (lki_pool_borrow(node->pool, lki_context_deadline(client, limit_ms), &session->redis, err) ==
         LK_OK)
         return session;
-    lki_topology_doubt(lki_context_topology(client));
+    lki_topology_doubt(client->topology);
 
 fail:
     free(session);
@@ -40,7 +40,7 @@ lk_session *lk_session_open(lk_client *client, const char *key, int64_t limit_ms
 {
     if (lki_context_check(client, err) != LK_OK) return NULL;
     if (lki_context_check_redis(client, "sessions", err) != LK_OK) return NULL;
-    struct lki_topology *topology = lki_context_topology(client);
+    struct lki_topology *topology = client->topology;
     int slot =
         key && lki_topology_is_cluster(topology) ? lki_slot_of(key, strlen(key)) : LKI_NO_SLOT;
     return open_to(client, lki_topology_node(topology, slot, err), limit_ms, err);
@@ -51,7 +51,7 @@ lk_session *lk_session_open_at(lk_client *client, size_t primary, int64_t limit_
 {
     if (lki_context_check(client, err) != LK_OK) return NULL;
     if (lki_context_check_redis(client, "sessions", err) != LK_OK) return NULL;
-    struct lki_node *node = lki_topology_primary(lki_context_topology(client), primary);
+    struct lki_node *node = lki_topology_primary(client->topology, primary);
     if (node) return open_to(client, node, limit_ms, err);
     (void)LKI_FAIL(err, LK_INVALID, "there is no primary number %zu", primary);
     return NULL;
@@ -78,10 +78,10 @@ lk_status lk_session_call(lk_session *session, const struct lk_command *commands
                                                         .status = status,
                                                         .duration_ns = lki_clock_now() - begin,
                                                         .attempts = (unsigned)count});
-    if (status != LK_OK) lki_topology_doubt(lki_context_topology(session->client));
+    if (status != LK_OK) lki_topology_doubt(session->client->topology);
     for (size_t i = 0; i < count && status == LK_OK; i++) {
         lki_traces_note(lki_redis_traces(session->redis), &commands[i], replies[i]);
-        (void)lki_route_learn(lki_context_topology(session->client), replies[i], session->node);
+        (void)lki_route_learn(session->client->topology, replies[i], session->node);
     }
     return status;
 }

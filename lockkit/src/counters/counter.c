@@ -281,7 +281,7 @@ void lki_counter_cancel(struct lki_counter *counter)
 {
     if (lki_context_check(counter->client, NULL) != LK_OK) return;
     atomic_store(&counter->is_cancelled, true);
-    lki_hub_cancel(lki_context_hub(counter->client), &counter->waiter);
+    lki_hub_cancel(counter->client->hub, &counter->waiter);
 }
 
 void lki_counter_emit(const struct lki_counter *counter, struct lk_event event, int64_t begin)

@@ -79,7 +79,7 @@ static bool word_renewal(lk_client *client, const lk_lock *lock, bool by_text, s
     struct lk_eval eval = {.keys = out->keys, .key_count = 1, .args = out->args, .arg_count = 2};
 
     out->words.variant = lki_context_own_script(client, lock->ops->renew_script);
-    out->words.by_text = by_text && !lki_context_has_loader(client);
+    out->words.by_text = by_text && !client->has_loader;
     out->keys[0] = lk_bytes_of(lock->key);
     if (lock->renew_key) out->keys[eval.key_count++] = lk_bytes_of(lock->renew_key);
     out->args[0] = lk_bytes_of(lock->token);
@@ -97,7 +97,7 @@ static bool word_check(lk_client *client, const lk_lock *lock, struct wording *o
     out->words.variant = lki_script_variant(script, guard);
     out->words.lock_key = lock->key;
     out->words.token = lock->token;
-    out->words.by_text = !lki_context_has_loader(client);
+    out->words.by_text = !client->has_loader;
     if (!out->words.variant) return false;
     if (!out->words.by_text) lki_script_digest(script, out->words.variant);
     return lki_script_words(&out->words, &eval, NULL) == LK_OK;
@@ -131,7 +131,7 @@ static bool add_query(struct lki_line *line, size_t i)
                          : word_renewal(line->client, query->lock, exchange->by_text, wording);
 
     if (!is_worded) return false;
-    if (exchange->by_text && lki_context_has_loader(line->client))
+    if (exchange->by_text && line->client->has_loader)
         add_introduction(exchange, wording->words.variant);
     if (query->is_asking) add_command(exchange, &asking, 1, nobody);
     add_command(exchange, wording->words.words, wording->words.count, i);
@@ -371,7 +371,7 @@ static void line_go_on(struct lki_line *line)
 /* What was idle for long may be cut: a round must not wait for what nobody hears. */
 static bool is_of_use(const struct lki_line *line)
 {
-    int64_t idle_ms = lki_context_options(line->client)->idle_ms * LKI_IDLE_PINGS;
+    int64_t idle_ms = line->client->options.idle_ms * LKI_IDLE_PINGS;
 
     return lki_clock_now() - line->began_at <= idle_ms * NS_PER_MS &&
            !lki_pool_is_outdated(line->node->pool, line->connected_at) &&

@@ -50,7 +50,7 @@ lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client
 
 static void unwatch(lk_lock *lock)
 {
-    lki_watchdog_remove(lki_context_watchdog(lock->client), lock);
+    lki_watchdog_remove(lock->client->watchdog, lock);
 }
 
 void lki_lock_done(lk_lock *lock)
@@ -158,7 +158,7 @@ void lk_lock_cancel(lk_lock *lock)
     if (lock->ops->cancel) {
         lock->ops->cancel(lock);
     } else {
-        lki_hub_cancel(lki_context_hub(lock->client), &lock->waiter);
+        lki_hub_cancel(lock->client->hub, &lock->waiter);
     }
 }
 
@@ -253,7 +253,7 @@ static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *e
     lk_lock *lock = arg;
     lock->is_synced = true;
     int64_t deadline = lki_context_deadline(lock->client, 0);
-    struct lki_watchdog *watchdog = lki_context_watchdog(lock->client);
+    struct lki_watchdog *watchdog = lock->client->watchdog;
     lk_status status =
         lock->is_renewed ? lki_watchdog_make_ready(watchdog, lock, deadline, err) : LK_OK;
 
@@ -271,7 +271,7 @@ static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *e
 
 static lk_status watch(lk_lock *lock, struct lk_error *err)
 {
-    return lki_watchdog_add(lki_context_watchdog(lock->client), lock, err);
+    return lki_watchdog_add(lock->client->watchdog, lock, err);
 }
 
 void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options)
@@ -380,7 +380,7 @@ static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *opti
         pursuit.arg = lock;
         status = lki_wait_pursue(&pursuit, &why);
         *out_attempts += pursuit.attempts;
-        bool is_final = status != LK_UNKNOWN || lki_context_is_impatient(lock->client);
+        bool is_final = status != LK_UNKNOWN || lock->client->options.is_impatient;
         if (is_final || lki_clock_left_ms(deadline) == 0) break;
         status = begin_anew(lock, deadline, &why);
     }
@@ -562,7 +562,7 @@ int lk_lock_lost_fd(lk_lock *lock)
     if (lki_context_is_foreign(lock->client)) return fd;
     if (atomic_load(&lock->state) == LOCK_HELD && !lock->ops->acquire_all) {
         unwatch(lock); /* it may be there already, for another reason */
-        if (lki_watchdog_add(lki_context_watchdog(lock->client), lock, NULL) != LK_OK)
+        if (lki_watchdog_add(lock->client->watchdog, lock, NULL) != LK_OK)
             (void)lki_hold_lose(lock);
     }
     if (atomic_load(&lock->state) == LOCK_LOST) lki_hold_tell_fd(fd);

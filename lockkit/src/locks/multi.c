@@ -101,7 +101,7 @@ static bool is_for_now(const struct member *member)
 {
     bool is_away = member->status == LK_UNREACHABLE || member->status == LK_UNKNOWN;
 
-    if (is_away) return !lki_context_is_impatient(member->lock->client);
+    if (is_away) return !member->lock->client->options.is_impatient;
     return member->status == LK_BUSY || member->status == LK_EXHAUSTED;
 }
 
@@ -266,13 +266,13 @@ static void multi_cancel(lk_lock *lock)
     for (size_t i = 0; i < self->count; i++) {
         lk_lock *member = self->members[i].lock;
 
-        lki_hub_cancel(lki_context_hub(member->client), &member->waiter);
+        lki_hub_cancel(member->client->hub, &member->waiter);
     }
 }
 
 static lk_status pause_by_chance(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    struct lki_hub *hub = lki_context_hub(lock->client);
+    struct lki_hub *hub = lock->client->hub;
     int64_t until = lki_clock_now() + lki_random_below(PAUSE_MAX_MS * (int64_t)NS_PER_MS);
 
     if (until > deadline) until = deadline;
@@ -406,7 +406,7 @@ static void multi_free(lk_lock *lock)
         lk_lock *member = self->members[i].lock;
 
         if (!self->members[i].is_taken || lki_context_is_foreign(member->client)) continue;
-        lki_watchdog_remove(lki_context_watchdog(member->client), member);
+        lki_watchdog_remove(member->client->watchdog, member);
         member->on_lost = NULL;
         member->is_renewed = false;
     }
@@ -428,8 +428,8 @@ static int compare_members(const void *a, const void *b)
 {
     const lk_lock *one = ((const struct member *)a)->lock;
     const lk_lock *other = ((const struct member *)b)->lock;
-    const struct lki_endpoint *here = lki_context_endpoint(one->client);
-    const struct lki_endpoint *there = lki_context_endpoint(other->client);
+    const struct lki_endpoint *here = &one->client->url.seeds[0];
+    const struct lki_endpoint *there = &other->client->url.seeds[0];
     int order = strcmp(here->label, there->label);
 
     if (order == 0) order = (here->db > there->db) - (here->db < there->db);

@@ -180,7 +180,7 @@ static lk_status send_run(struct run *run, lk_reply **replies, bool with_ttl, bo
     struct mutex_words words = {0};
     struct lki_call giving_back = release_call(lock);
     struct lk_eval eval = lki_eval_of(lock->client, &giving_back);
-    bool is_introduced = run->by_text && lki_context_has_loader(lock->client);
+    bool is_introduced = run->by_text && lock->client->has_loader;
     bool by_text = run->by_text && !is_introduced;
     struct lki_script_words script = {
         .variant = run->guarded, .lock_key = lock->key, .token = lock->token, .by_text = by_text};

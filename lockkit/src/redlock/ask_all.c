@@ -108,8 +108,8 @@ void lki_ask_all(struct lki_ask_all *all)
         struct lki_seat *seat = &all->seats[i];
 
         if (seat->phase == LKI_SEAT_IDLE || seat->why.code != LK_OK) continue;
-        (void)lki_error_fill(
-            &seat->why, seat->phase == LKI_SEAT_ASKED ? LK_UNKNOWN : LK_UNREACHABLE, ETIMEDOUT,
-            __func__, "%s: no answer so far", lki_context_endpoint(seat->client)->label);
+        (void)lki_error_fill(&seat->why,
+                             seat->phase == LKI_SEAT_ASKED ? LK_UNKNOWN : LK_UNREACHABLE, ETIMEDOUT,
+                             __func__, "%s: no answer so far", seat->client->url.seeds[0].label);
     }
 }

@@ -62,8 +62,8 @@ static lk_status look_at_servers(struct redlock *self, struct lk_error *err)
 /* Host, port and database: what the operators of all clients write, and what a restart keeps. */
 static int compare_servers(const lk_client *one, const lk_client *other)
 {
-    const struct lki_endpoint *here = lki_context_endpoint(one);
-    const struct lki_endpoint *there = lki_context_endpoint(other);
+    const struct lki_endpoint *here = &one->url.seeds[0];
+    const struct lki_endpoint *there = &other->url.seeds[0];
     int order = strcmp(here->label, there->label);
 
     return order != 0 ? order : (here->db > there->db) - (here->db < there->db);
@@ -91,13 +91,12 @@ static lk_status check_clients(lk_client *const *clients, size_t count,
         if (status != LK_OK) return status;
         if (!lki_context_pool(clients[i])) {
             return LKI_FAIL(err, LK_INVALID, "%s: not one server, but a deployment of several",
-                            lki_context_endpoint(clients[i])->label);
+                            clients[i]->url.seeds[0].label);
         }
         for (size_t k = 0; k < i; k++) {
-            if (strcmp(lki_context_endpoint(clients[i])->label,
-                       lki_context_endpoint(clients[k])->label) == 0) {
+            if (strcmp(clients[i]->url.seeds[0].label, clients[k]->url.seeds[0].label) == 0) {
                 return LKI_FAIL(err, LK_INVALID, "%s: twice in a redlock",
-                                lki_context_endpoint(clients[i])->label);
+                                clients[i]->url.seeds[0].label);
             }
         }
     }
@@ -147,7 +146,7 @@ static void hash_members(struct redlock *self)
     char db[LKI_NUMBER_MAX + 2];
 
     for (size_t i = 0; i < self->count; i++) {
-        const struct lki_endpoint *endpoint = lki_context_endpoint(self->seats[i].client);
+        const struct lki_endpoint *endpoint = &self->seats[i].client->url.seeds[0];
 
         (void)snprintf(db, sizeof db, "/%d\n", endpoint->db);
         hash = add_to_hash(add_to_hash(hash, endpoint->label), db);
@@ -247,7 +246,7 @@ static struct lk_redlock_vote vote_of(const struct redlock *self, size_t i)
     int64_t round_trip = self->seats[i].round_trip_ns;
 
     return (struct lk_redlock_vote){
-        .server = lki_context_endpoint(self->seats[i].client)->label,
+        .server = self->seats[i].client->url.seeds[0].label,
         .status = member->status,
         .sys_errno = member->sys_errno,
         .round_trip_us = round_trip < 0 ? -1 : round_trip / 1000,

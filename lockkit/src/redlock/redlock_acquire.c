@@ -73,7 +73,7 @@ static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply 
                            struct lk_error *err)
 {
     const struct lki_seat *seat = &self->seats[i];
-    const char *label = lki_context_endpoint(self->seats[i].client)->label;
+    const char *label = self->seats[i].client->url.seeds[0].label;
 
     switch (lk_reply_type_of(reply)) {
     case LK_REPLY_STRING:
@@ -146,7 +146,7 @@ static enum lki_ask_turn count_vote(void *arg, size_t i)
     } else {
         bool is_away = status == LK_UNREACHABLE || status == LK_INVALID; /* or a replica by now */
         bool is_passing = status == LK_UNKNOWN || status == LK_EXHAUSTED ||
-                          (is_away && (reply || !lki_context_is_impatient(self->seats[i].client)));
+                          (is_away && (reply || !self->seats[i].client->options.is_impatient));
 
         count_failure(attempt, &why, !is_passing);
     }
@@ -177,7 +177,7 @@ static void count_silent(struct attempt *attempt)
 
         if (member->is_watched) {
             (void)LKI_FAIL(&why, LK_UNREACHABLE, "%s: the last renewal is under way",
-                           lki_context_endpoint(seat->client)->label);
+                           seat->client->url.seeds[0].label);
         } else if (seat->phase == LKI_SEAT_IDLE) {
             continue;
         } else {
@@ -281,7 +281,7 @@ static lk_status make_token(struct redlock *self, struct lk_error *err)
         member->by_text = false;
         if (member->is_watched) continue; /* its vote is of the last hold */
         atomic_store(&member->vote, LKI_VOTE_NONE);
-        lki_watchdog_expect(lki_context_watchdog(member->base.client), &member->base);
+        lki_watchdog_expect(member->base.client->watchdog, &member->base);
     }
     return status;
 }

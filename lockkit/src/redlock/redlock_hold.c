@@ -108,7 +108,7 @@ lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err)
 
         if (!is_in(member) && atomic_load(&member->vote) != LKI_VOTE_REGAINED) continue;
         member->is_watched = true;
-        status = lki_watchdog_add(lki_context_watchdog(member->base.client), &member->base, err);
+        status = lki_watchdog_add(member->base.client->watchdog, &member->base, err);
     }
     lki_redlock_begin_tending(self);
     return status;
@@ -123,8 +123,8 @@ size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline)
         struct redlock_member *member = &self->members[i];
 
         if (member->is_watched)
-            member->is_watched = !lki_watchdog_remove_by(lki_context_watchdog(member->base.client),
-                                                         &member->base, deadline);
+            member->is_watched =
+                !lki_watchdog_remove_by(member->base.client->watchdog, &member->base, deadline);
         free_count += !member->is_watched;
     }
     return free_count;

@@ -45,7 +45,7 @@ void lki_redlock_words(const struct redlock_member *member, const struct redlock
     const char *token = what->instead_of_token ? what->instead_of_token : whole->token;
     size_t n = 0;
 
-    bool has_loader = lki_context_has_loader(member->base.client);
+    bool has_loader = member->base.client->has_loader;
     bool by_text = member->by_text && !has_loader;
 
     if (member->by_text && has_loader) out->introduce = variant->text;
@@ -92,7 +92,7 @@ lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *i
 {
     struct redlock *self = *(struct redlock **)arg;
     struct redlock_member *member = &self->members[seat];
-    const char *label = lki_context_endpoint(member->base.client)->label;
+    const char *label = member->base.client->url.seeds[0].label;
 
     member->is_checked = identity->run_id[0] != '\0';
     if (identity->is_replica)
@@ -100,7 +100,7 @@ lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *i
     for (size_t i = 0; i < self->count && member->is_checked; i++) {
         if (i == seat || strcmp(self->members[i].run_id, identity->run_id) != 0) continue;
         return LKI_FAIL(err, LK_INVALID, "%s: the same server as %s", label,
-                        lki_context_endpoint(self->seats[i].client)->label);
+                        self->seats[i].client->url.seeds[0].label);
     }
     (void)snprintf(member->run_id, sizeof member->run_id, "%s", identity->run_id);
     return LK_OK;

@@ -31,7 +31,7 @@ static int64_t confirmed_until(const struct redlock *self)
 /* Its watchdog is at it now, or asks at once. */
 static void hasten(struct redlock_member *member)
 {
-    struct lki_watchdog *watchdog = lki_context_watchdog(member->base.client);
+    struct lki_watchdog *watchdog = member->base.client->watchdog;
 
     if (lki_watchdog_remove_by(watchdog, &member->base, 0)) member->base.lease.is_doubted = true;
     if (lki_watchdog_add(watchdog, &member->base, NULL) != LK_OK)
@@ -42,7 +42,7 @@ static void hasten(struct redlock_member *member)
 static void ask(struct redlock_member *member)
 {
     lk_lock *lock = &member->base;
-    struct lki_watchdog *watchdog = lki_context_watchdog(lock->client);
+    struct lki_watchdog *watchdog = lock->client->watchdog;
 
     if (!lki_watchdog_remove_by(watchdog, lock, 0)) return;
     lock->ops = member->redlock->regain_ops;

@@ -35,7 +35,7 @@ void lki_redlock_waiting_done(struct redlock_waiting *waiting, lk_status status)
 {
     if (waiting->at == nobody) return;
     lk_lock *member = &waiting->self->members[waiting->at].base;
-    struct lki_hub *hub = lki_context_hub(member->client);
+    struct lki_hub *hub = member->client->hub;
     if (waiting->is_woken && status != LK_OK) lki_hub_unwake(hub, &member->waiter);
     lki_hub_leave(hub, &member->waiter);
     waiting->at = nobody;
@@ -63,7 +63,7 @@ static lk_status join(struct redlock_waiting *waiting, struct lk_error *err)
     struct redlock_member *member = &self->members[at];
     int64_t confirm_by = lki_clock_after_ms(CONFIRM_MS);
     if (confirm_by > waiting->deadline) confirm_by = waiting->deadline;
-    lk_status status = lki_hub_join(lki_context_hub(member->base.client), &member->base.waiter,
+    lk_status status = lki_hub_join(member->base.client->hub, &member->base.waiter,
                                     member->base.wake_channel, confirm_by, err);
     if (status == LK_OK) waiting->at = at;
     waiting->silent = 0;
@@ -90,7 +90,7 @@ static int64_t pause_until(struct redlock_waiting *waiting, bool is_first, bool 
 static lk_status sleep_until(struct redlock_waiting *waiting, int64_t until, struct lk_error *err)
 {
     lk_lock *member = &waiting->self->members[waiting->at].base;
-    lk_status status = lki_hub_wait(lki_context_hub(member->client), &member->waiter, until);
+    lk_status status = lki_hub_wait(member->client->hub, &member->waiter, until);
 
     if (status == LK_OK) waiting->is_woken = true;
     if (status == LK_OK || status == LK_BUSY) return LK_OK;
@@ -122,6 +122,6 @@ void lki_redlock_cancel(lk_lock *lock)
     for (size_t i = 0; i < self->count; i++) {
         lk_lock *member = &self->members[i].base;
 
-        lki_hub_cancel(lki_context_hub(member->client), &member->waiter);
+        lki_hub_cancel(member->client->hub, &member->waiter);
     }
 }

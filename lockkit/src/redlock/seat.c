@@ -82,7 +82,7 @@ const lk_reply *lki_seat_answer(const struct lki_seat *seat)
 
 lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err)
 {
-    struct lki_topology *topology = lki_context_topology(seat->client);
+    struct lki_topology *topology = seat->client->topology;
     struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, NULL);
 
     (void)lki_route_learn(topology, seat->reply, node);
@@ -129,7 +129,7 @@ static enum lki_ask_turn fail_seat(struct lki_ask_all *all, size_t i)
 static lk_status introduce(struct lki_seat *seat, const struct lki_question *question, int64_t now)
 {
     if (!question->introduce) return LK_OK;
-    lk_status status = lki_redis_introduce(seat->redis, lki_context_endpoint(seat->client),
+    lk_status status = lki_redis_introduce(seat->redis, &seat->client->url.seeds[0],
                                            question->introduce, now, &seat->why);
     if (status != LK_UNKNOWN) return status;
     seat->why.code = LK_UNREACHABLE;
@@ -199,8 +199,8 @@ static enum lki_ask_turn use_connection(struct lki_ask_all *all, size_t i)
 static enum lki_ask_turn connect_on(struct lki_ask_all *all, size_t i)
 {
     struct lki_seat *seat = &all->seats[i];
-    lk_status status = lki_redis_open_go_on(seat->redis, lki_context_endpoint(seat->client),
-                                            &seat->events, &seat->why);
+    lk_status status =
+        lki_redis_open_go_on(seat->redis, &seat->client->url.seeds[0], &seat->events, &seat->why);
 
     if (status == LK_BUSY) return LKI_ASK_GOES_ON;
     if (status != LK_OK) return fail_seat(all, i);
@@ -216,8 +216,7 @@ static enum lki_ask_turn begin_connect(struct lki_ask_all *all, size_t i)
     struct lki_seat *seat = &all->seats[i];
 
     seat->phase = LKI_SEAT_CONNECTING;
-    seat->redis =
-        lki_redis_open_begin(lki_context_endpoint(seat->client), all->deadline, &seat->why);
+    seat->redis = lki_redis_open_begin(&seat->client->url.seeds[0], all->deadline, &seat->why);
     return seat->redis ? connect_on(all, i) : fail_seat(all, i);
 }
 

@@ -24,7 +24,7 @@ enum {
 /* Until when to sleep if nobody wakes us: at most the holder's TTL, at most poll_ms, with jitter. */
 static int64_t sleep_until(const struct lki_pursuit *pursuit, int64_t ttl_ms)
 {
-    int64_t poll_ms = lki_context_poll_ms(pursuit->client);
+    int64_t poll_ms = pursuit->client->options.poll_ms;
     int64_t sleep_ms = ttl_ms < 0 ? (ttl_ms == -1 ? poll_ms : 0) : ttl_ms;
     int64_t jitter_ms = 0;
 
@@ -47,9 +47,9 @@ static int64_t pause_until(const struct lki_pursuit *pursuit, struct lki_backoff
 static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
     if (status == LK_EXHAUSTED) return true;
-    if (lki_context_is_impatient(pursuit->client)) /* but there it is, and refuses for now */
+    if (pursuit->client->options.is_impatient) /* but there it is, and refuses for now */
         return status == LK_UNREACHABLE && !pursuit->client->backend &&
-               !lki_topology_is_troubled(lki_context_topology(pursuit->client));
+               !lki_topology_is_troubled(pursuit->client->topology);
     return status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
 }
 
@@ -57,7 +57,7 @@ static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
    next waiter would sleep beside a free lock. */
 static lk_status try_and_wait(struct lki_pursuit *pursuit, struct lk_error *err)
 {
-    struct lki_hub *hub = lki_context_hub(pursuit->client);
+    struct lki_hub *hub = pursuit->client->hub;
     struct lki_backoff backoff = {1}; /* so the first pause is 1 or 2 ms */
     int64_t ttl_ms = 0;
     bool is_woken = false;
@@ -94,7 +94,7 @@ static lk_status try_and_wait(struct lki_pursuit *pursuit, struct lk_error *err)
 
 static lk_status pursue(struct lki_pursuit *pursuit, struct lk_error *err)
 {
-    struct lki_hub *hub = lki_context_hub(pursuit->client);
+    struct lki_hub *hub = pursuit->client->hub;
     lk_status status = pursuit->try_once(pursuit->arg, NULL, err);
 
     pursuit->attempts = 1;
@@ -102,7 +102,7 @@ static lk_status pursue(struct lki_pursuit *pursuit, struct lk_error *err)
     if (lki_clock_left_ms(pursuit->deadline) == 0) return status;
     /* Who is out of reach is soon asked again, subscribed or not. */
     int64_t confirm_by =
-        lki_clock_after_ms(status == LK_BUSY ? lki_context_poll_ms(pursuit->client) : 0);
+        lki_clock_after_ms(status == LK_BUSY ? pursuit->client->options.poll_ms : 0);
     if (confirm_by > pursuit->deadline) confirm_by = pursuit->deadline;
     status = lki_hub_join(hub, pursuit->waiter, pursuit->channel, confirm_by, err);
     if (status != LK_OK) return status;

@@ -1,12 +1,12 @@
 /*
  * Holds within holds, renewal by hand and repeated releases, on a made-up reentrant kind and clock;
  * one thread. What a single hold does is in lock_test.c.
- * link: -Wl,--wrap=lki_context_hub -Wl,--wrap=lki_context_watchdog -Wl,--wrap=lki_context_deadline
- * link: -Wl,--wrap=lki_context_emit -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove
+ * link: -Wl,--wrap=lki_context_deadline -Wl,--wrap=lki_context_emit
+ * link: -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove
  * link: -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms
  * link: -Wl,--wrap=lki_context_ref -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check
  * link: -Wl,--wrap=lki_context_is_foreign -Wl,--wrap=lki_call_integer
- * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_context_is_impatient
+ * link: -Wl,--wrap=lki_context_check_name
  * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_watchdog_make_ready
  */
 #include "base/clock.h"
@@ -38,9 +38,6 @@ static struct {
 
 static lk_lock lock;
 
-FAKE_RETURNS(bool, lki_context_is_impatient, (const lk_client *client), client == NULL);
-FAKE_RETURNS(struct lki_hub *, lki_context_hub, (lk_client * client), NULL);
-FAKE_RETURNS(struct lki_watchdog *, lki_context_watchdog, (lk_client * client), NULL);
 FAKE_RETURNS(int64_t, lki_context_deadline, (const lk_client *client, int64_t limit_ms),
              world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS);
 
@@ -153,7 +150,7 @@ static const struct lki_lock_ops fake_ops = {.kind = "fake",
 
 static int make_lock(void **state)
 {
-    static lk_client somebody; /* Redis's; what else is asked of it is faked */
+    static lk_client somebody; /* Redis's */
 
     memset(&world, 0, sizeof world);
     world.now_ns = 5000 * (int64_t)NS_PER_MS;

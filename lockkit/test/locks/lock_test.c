@@ -1,13 +1,11 @@
 /*
  * The shared loop and the states of a handle, on a made-up kind of lock, hub and clock; one thread.
- * link: -Wl,--wrap=lki_context_hub -Wl,--wrap=lki_context_watchdog -Wl,--wrap=lki_context_poll_ms
  * link: -Wl,--wrap=lki_context_deadline -Wl,--wrap=lki_context_emit -Wl,--wrap=lki_hub_join
  * link: -Wl,--wrap=lki_hub_wait -Wl,--wrap=lki_hub_unwake -Wl,--wrap=lki_hub_leave
  * link: -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove -Wl,--wrap=lki_clock_now
  * link: -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_context_ref
  * link: -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check -Wl,--wrap=lki_context_is_foreign
- * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_context_is_impatient
- * link: -Wl,--wrap=lki_watchdog_make_ready
+ * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_watchdog_make_ready
  * link: -Wl,--wrap=lki_watchdog_expect
  */
 #include <poll.h>
@@ -42,9 +40,6 @@ static struct {
 
 static lk_lock lock;
 
-FAKE_RETURNS(bool, lki_context_is_impatient, (const lk_client *client), client == NULL);
-FAKE_RETURNS(struct lki_hub *, lki_context_hub, (lk_client * client), NULL);
-FAKE_RETURNS(struct lki_watchdog *, lki_context_watchdog, (lk_client * client), NULL);
 FAKE_RETURNS(lk_client *, lki_context_ref, (lk_client * client), client);
 
 FAKE(void, lki_context_unref, lk_client *client)
@@ -55,7 +50,6 @@ FAKE_RETURNS(lk_status, lki_context_check, (const lk_client *client, struct lk_e
 FAKE_RETURNS(lk_status, lki_context_check_name,
              (lk_client * client, const char *key, struct lk_error *err), LK_OK);
 FAKE_RETURNS(bool, lki_context_is_foreign, (const lk_client *client), false);
-FAKE_RETURNS(int64_t, lki_context_poll_ms, (const lk_client *client), POLL_MS);
 FAKE_RETURNS(int64_t, lki_context_deadline, (lk_client * client, int64_t limit_ms),
              world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS);
 
@@ -163,7 +157,7 @@ static const struct lki_lock_ops fake_ops = {
 
 static lk_status init(lk_lock *any, const char *key)
 {
-    static lk_client somebody; /* Redis's; what else is asked of it is faked */
+    static lk_client somebody = {.options.poll_ms = POLL_MS}; /* Redis's */
 
     any->wake_channel = lki_name_prefix("lockkit_wake", key);
     return lki_lock_init(any, &fake_ops, &somebody, key, NULL);

@@ -96,7 +96,7 @@ lk_lock *lks_watch_take(struct lks_watch *f, lk_lock *lock, int64_t lease_ms)
 
     if (lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = lease_ms}, &err) != LK_OK)
         fail_msg("%s", err.text);
-    lki_watchdog_remove(lki_context_watchdog(lock->client), lock); /* this one looks after it */
+    lki_watchdog_remove(lock->client->watchdog, lock); /* this one looks after it */
     lki_watchdog_expect(f->watchdog, lock);
     f->locks[f->count++] = lock;
     return lock;

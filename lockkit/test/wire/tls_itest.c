@@ -484,7 +484,7 @@ static void lose_connections(lk_client *client)
 static void a_reconnection_resumes_the_session(void **state)
 {
     lk_client *client = open_good();
-    const struct lki_tls *tls = lki_context_endpoint(client)->tls;
+    const struct lki_tls *tls = client->url.seeds[0].tls;
 
     assert_int_equal(ping(client, 0), LK_OK);
     assert_int_equal(lki_tls_resumed(tls), 0);
