@@ -30,7 +30,7 @@ static void lose(struct ear *ear)
 
     postgres_link_close(ear->link);
     ear->link = NULL;
-    ear->connect_at = lki_clock_after_ms(lki_backoff_next(&ear->backoff, hub->options.backoff_ms));
+    ear->connect_at = lki_clock_after_ms(lki_backoff_next(&ear->backoff, hub->options->backoff_ms));
     (void)pthread_mutex_lock(&hub->mutex);
     for (struct lki_channel *channel = hub->channels.newest; channel; channel = channel->older) {
         lki_channel_drop(channel);
@@ -44,7 +44,7 @@ static void connect_ear(struct ear *ear)
 {
     const struct postgres *self = ear->client->backend_state;
     const struct postgres_statement listen = {.sql = "LISTEN lockkit"};
-    int64_t deadline = lki_clock_after_ms(ear->hub->options.connect_ms);
+    int64_t deadline = lki_clock_after_ms(ear->hub->options->connect_ms);
     lk_status status = LK_OK;
 
     if (lki_clock_left_ms(ear->connect_at) > 0) return;

@@ -68,7 +68,7 @@ static lk_status open_client(lk_client *client, const struct lk_client_options *
     if (own->sync_replicas > 0)
         return LKI_FAIL(err, LK_INVALID,
                         "sync_replicas: PostgreSQL's own synchronous_standby_names decides");
-    lk_status status = lki_client_equip(client, postgres_line_new(client, own->connect_ms), err);
+    lk_status status = lki_client_equip(client, postgres_line_new(client), err);
     return status == LK_OK ? look_in(client, err) : status;
 }
 

@@ -70,7 +70,7 @@ lk_status postgres_undo(lk_client *client, const char *link, const struct postgr
                         struct lk_error *err);
 
 /* The watchdog's connection; NULL: no memory. */
-struct lki_line *postgres_line_new(lk_client *client, int64_t connect_ms);
+struct lki_line *postgres_line_new(lk_client *client);
 
 /* The hub's thread: hears who is released (arg: the client). */
 void *postgres_listen_main(void *arg);

@@ -226,11 +226,11 @@ static const struct lki_line_ops ops = {.start = line_start,
                                         .clear = line_clear,
                                         .free = line_free};
 
-struct lki_line *postgres_line_new(lk_client *client, int64_t connect_ms)
+struct lki_line *postgres_line_new(lk_client *client)
 {
     struct line *line = calloc(1, sizeof *line);
 
     if (!line) return NULL;
-    line->base = (struct lki_line){.ops = &ops, .client = client, .connect_ms = connect_ms};
+    line->base = (struct lki_line){.ops = &ops, .client = client};
     return &line->base;
 }

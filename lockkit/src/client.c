@@ -1,7 +1,7 @@
 /*
  * Builds and tears down what one client needs: topology with its pools, wait hub, watchdog, and
- * lockkit's own scripts. The only file that starts threads: one per server reconnects, one listens,
- * one renews, and one looks for other servers where there may be some. They take no signals.
+ * lockkit's own scripts. Its threads: one listens, one renews, and one looks for other servers where there
+ * may be some; besides, one per server reconnects (wire/node.c). They take no signals.
  *
  * Mutexes, each guarding only its own module; none is ever taken while another is held, but that of
  * pool.c under that of topology.c:  topology.c, pool.c, hub.c, watchdog.c, script.c
@@ -180,43 +180,16 @@ static void follow_topology(void *arg)
 
 lk_status lki_client_equip(lk_client *client, struct lki_line *line, struct lk_error *err)
 {
-    const struct lk_client_options *own = &client->options;
-
     if (client->backend && !line) return LKI_FAIL(err, LK_NO_MEMORY, "a client");
-    client->watchdog =
-        lki_watchdog_new(&(struct lki_watchdog_options){.client = client,
-                                                        .topology = client->topology,
-                                                        .line = line,
-                                                        .connect_ms = own->connect_ms,
-                                                        .command_ms = own->command_ms},
-                         err);
-    client->hub = lki_hub_new(&(struct lki_hub_options){.topology = client->topology,
-                                                        .connect_ms = own->connect_ms,
-                                                        .command_ms = own->command_ms,
-                                                        .backoff_ms = own->backoff_ms,
-                                                        .on_event = own->on_event,
-                                                        .on_event_arg = own->on_event_arg},
-                              err);
+    client->watchdog = lki_watchdog_new(client, line, err);
+    client->hub = lki_hub_new(&client->options, client->topology, err);
     return client->watchdog && client->hub ? LK_OK : LK_NO_MEMORY;
 }
 
 static lk_status build_parts(lk_client *client, struct lk_error *err)
 {
-    const struct lk_client_options *own = &client->options;
-
     client->topology =
-        lki_topology_new(&(struct lki_topology_options){.url = &client->url,
-                                                        .pool_size = own->pool_size,
-                                                        .connect_ms = own->connect_ms,
-                                                        .command_ms = own->command_ms,
-                                                        .backoff_ms = own->backoff_ms,
-                                                        .idle_ms = own->idle_ms,
-                                                        .on_event = own->on_event,
-                                                        .on_event_arg = own->on_event_arg,
-                                                        .start_thread = lki_thread_start,
-                                                        .on_change = follow_topology,
-                                                        .on_change_arg = client},
-                         err);
+        lki_topology_new(&client->options, &client->url, follow_topology, client, err);
     if (!client->topology) return LK_NO_MEMORY;
     return lki_client_equip(client, NULL, err);
 }

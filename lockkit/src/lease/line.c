@@ -400,7 +400,7 @@ static bool line_stands_since(struct lki_line *line, int64_t moment)
 
 int64_t lki_line_until(const struct lki_line *line)
 {
-    int64_t connected = line->began_at + line->connect_ms * NS_PER_MS;
+    int64_t connected = line->began_at + line->client->options.connect_ms * NS_PER_MS;
 
     return !line->is_open && connected < line->round.deadline ? connected : line->round.deadline;
 }
@@ -438,7 +438,7 @@ static const struct lki_line_ops redis_ops = {.start = line_start,
                                               .clear = line_clear,
                                               .free = line_free};
 
-struct lki_line *lki_line_new(lk_client *client, struct lki_node *node, int64_t connect_ms)
+struct lki_line *lki_line_new(lk_client *client, struct lki_node *node)
 {
     struct lki_line *line = calloc(1, sizeof *line);
 
@@ -449,6 +449,5 @@ struct lki_line *lki_line_new(lk_client *client, struct lki_node *node, int64_t 
     line->ops = &redis_ops;
     line->client = client;
     line->node = node;
-    line->connect_ms = connect_ms;
     return line;
 }

@@ -43,7 +43,6 @@ struct lki_round {
 struct lki_line {
     const struct lki_line_ops *ops;
     lk_client *client;       /* borrowed */
-    int64_t connect_ms;      /* at most, of a round */
     struct lki_node *node;   /* ours: a reference */
     struct lki_redis *redis; /* owned; NULL: none */
     bool is_open;            /* connected and logged in */
@@ -80,7 +79,7 @@ struct lki_line_ops {
 };
 
 /* To a server of Redis. Takes the reference to the node. NULL: no memory. */
-struct lki_line *lki_line_new(lk_client *client, struct lki_node *node, int64_t connect_ms);
+struct lki_line *lki_line_new(lk_client *client, struct lki_node *node);
 /* Until when the round waits. */
 int64_t lki_line_until(const struct lki_line *line);
 

@@ -19,7 +19,7 @@ enum { NS_PER_S = 1000000000, FDS_OF_ITS_OWN = 2 };
 
 lk_status lki_lines_init(struct lki_lines *lines, struct lk_error *err)
 {
-    lines->is_cluster = lines->topology && lki_topology_is_cluster(lines->topology);
+    lines->is_cluster = lines->client->topology && lki_topology_is_cluster(lines->client->topology);
     lines->slot_count = lines->is_cluster ? LKI_SLOTS : 1;
     lines->by_slot = calloc(lines->slot_count, sizeof(struct lki_line *));
     lines->fds = calloc(FDS_OF_ITS_OWN + 1, sizeof *lines->fds);
@@ -53,12 +53,13 @@ struct lki_node *lki_lines_node_of(const struct lki_lines *lines, const char *ke
 {
     int slot = lines->is_cluster ? lki_lines_slot_of(lines, key) : LKI_NO_SLOT;
 
-    return lki_topology_node(lines->topology, slot, err);
+    return lki_topology_node(lines->client->topology, slot, err);
 }
 
 static struct lki_node *node_of(const struct lki_lines *lines, size_t slot)
 {
-    return lki_topology_node(lines->topology, lines->is_cluster ? (int)slot : LKI_NO_SLOT, NULL);
+    return lki_topology_node(lines->client->topology, lines->is_cluster ? (int)slot : LKI_NO_SLOT,
+                             NULL);
 }
 
 /* Takes the reference. */
@@ -76,7 +77,7 @@ static struct lki_line *line_to(struct lki_lines *lines, struct lki_node *node)
         realloc(lines->fds, (lines->line_count + 1 + FDS_OF_ITS_OWN) * sizeof *fds);
     if (fds) {
         lines->fds = fds;
-        line = lki_line_new(lines->client, node, lines->connect_ms);
+        line = lki_line_new(lines->client, node);
     } else {
         lki_node_unref(node);
     }
@@ -103,11 +104,11 @@ struct lki_line *lki_lines_find(struct lki_lines *lines, int slot)
 struct lki_line *lki_lines_learn(struct lki_lines *lines, int slot, const lk_reply *reply,
                                  const struct lki_line *from)
 {
-    if (lki_route_learn(lines->topology, reply, from->node)) lines->by_slot[slot] = NULL;
+    if (lki_route_learn(lines->client->topology, reply, from->node)) lines->by_slot[slot] = NULL;
     if (!lki_reply_is_error(reply, "ASK ")) return NULL;
     const char *address = strrchr(lk_reply_bytes(reply).data, ' ') + 1; /* "ASK 12 10.0.0.7:6379" */
     struct lki_node *node =
-        lki_topology_at(lines->topology, lk_bytes_of(address), from->node, NULL);
+        lki_topology_at(lines->client->topology, lk_bytes_of(address), from->node, NULL);
     return node ? line_to(lines, node) : NULL;
 }
 
@@ -157,7 +158,7 @@ void lki_lines_look_again(struct lki_lines *lines)
     for (struct lki_line *line = lines->first; line; line = line->next)
         line->is_gone = true;
     for (size_t i = 0;; i++) {
-        struct lki_node *node = lki_topology_primary(lines->topology, i);
+        struct lki_node *node = lki_topology_primary(lines->client->topology, i);
 
         if (!node) return;
         for (struct lki_line *line = lines->first; line; line = line->next) {

@@ -7,9 +7,7 @@
 #include "line.h"
 
 struct lki_lines {
-    lk_client *client;             /* borrowed */
-    struct lki_topology *topology; /* borrowed */
-    int64_t connect_ms;
+    lk_client *client; /* borrowed */
     bool is_cluster;
     struct lki_line **by_slot; /* owned array, one entry where there are no slots;
                                 NULL: not known */

@@ -36,7 +36,7 @@ enum {
 };
 
 struct lki_watchdog {
-    struct lki_watchdog_options options;
+    lk_client *client;      /* borrowed */
     struct lki_lines lines; /* the watchdog thread's alone, but for who waits there */
     int wake_fd;            /* eventfd: look at the heaps again */
     pthread_mutex_t mutex;  /* guards all below, and every lease */
@@ -61,7 +61,7 @@ static void wake(const struct lki_watchdog *watchdog)
 
 static unsigned long epoch_now(const struct lki_watchdog *watchdog)
 {
-    return watchdog->options.topology ? lki_topology_epoch(watchdog->options.topology) : 0;
+    return watchdog->client->topology ? lki_topology_epoch(watchdog->client->topology) : 0;
 }
 
 void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
@@ -74,7 +74,7 @@ void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
 lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *lock,
                                   int64_t deadline, struct lk_error *err)
 {
-    if (!watchdog->options.topology) return LK_OK; /* its line stands from the beginning */
+    if (!watchdog->client->topology) return LK_OK; /* its line stands from the beginning */
     struct lki_node *node = lki_lines_node_of(&watchdog->lines, lock->key, err);
     lk_status status = node ? lki_pool_reserve(node->pool, deadline, err) : LK_UNREACHABLE;
 
@@ -185,7 +185,7 @@ static void tell_lost(const struct lki_watchdog *watchdog, lk_lock *lock, int64_
 {
     if (!lki_hold_lose(lock)) return;
     if (!lock->ops->renewed)
-        lki_context_emit(watchdog->options.client, event_of(lock, LK_EVENT_LOST, LK_LOST, since));
+        lki_context_emit(watchdog->client, event_of(lock, LK_EVENT_LOST, LK_LOST, since));
     if (lock->on_lost) lock->on_lost(lock, lock->on_lost_arg);
 }
 
@@ -262,7 +262,7 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *li
     int64_t last_end = now;
 
     round->sent_at = now;
-    round->deadline = lki_clock_after_ms(watchdog->options.command_ms);
+    round->deadline = lki_clock_after_ms(watchdog->client->options.command_ms);
     round->ends_at = lki_never;
     while (line->first && round->count < LKI_ROUND_MAX) {
         lk_lock *lock = lki_leases_waiting(line);
@@ -305,7 +305,7 @@ static void tell_renewal(const struct lki_watchdog *watchdog, lk_lock *lock, lk_
     if (lock->ops->renewed) {
         lock->ops->renewed(lock, status, sent_at, event.ends_ns);
     } else {
-        lki_context_emit(watchdog->options.client, event);
+        lki_context_emit(watchdog->client, event);
     }
 }
 
@@ -331,7 +331,7 @@ static void tell_round(struct lki_watchdog *watchdog, struct lki_line *line)
             lock->ops->renewed(lock, LK_OK, sent_at, 0);
         if (verdict == LKI_GONE) tell_lost(watchdog, lock, sent_at);
     }
-    if (is_doubtful && watchdog->options.topology) lki_topology_doubt(watchdog->options.topology);
+    if (is_doubtful && watchdog->client->topology) lki_topology_doubt(watchdog->client->topology);
 }
 
 /* A hold that ends while its server is asked: its holder is told at once, and the round goes on for the
@@ -485,7 +485,7 @@ static void look_again_locked(struct lki_watchdog *watchdog)
     if (!watchdog->is_to_look && watchdog->epoch == epoch) return;
     watchdog->is_to_look = false;
     end_what_is_over_locked(watchdog);
-    if (!watchdog->options.topology) {
+    if (!watchdog->client->topology) {
         doubt_leases_locked(watchdog, watchdog->lines.first);
         return;
     }
@@ -587,7 +587,7 @@ void lki_watchdog_stop(struct lki_watchdog *watchdog)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options,
+struct lki_watchdog *lki_watchdog_new(lk_client *client, struct lki_line *line,
                                       struct lk_error *err)
 {
     struct lki_watchdog *watchdog = calloc(1, sizeof *watchdog);
@@ -596,11 +596,8 @@ struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options
         (void)LKI_FAIL(err, LK_NO_MEMORY, "the watchdog");
         return NULL;
     }
-    watchdog->options = *options;
-    watchdog->lines = (struct lki_lines){.client = options->client,
-                                         .topology = options->topology,
-                                         .connect_ms = options->connect_ms,
-                                         .first = options->line};
+    watchdog->client = client;
+    watchdog->lines = (struct lki_lines){.client = client, .first = line};
     (void)pthread_mutex_init(&watchdog->mutex, NULL);
     (void)pthread_cond_init(&watchdog->idle, NULL);
     watchdog->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -9,7 +9,6 @@
 #include "base/heap.h"
 
 struct lki_line;
-struct lki_topology;
 struct lki_watchdog;
 
 /* What the watchdog knows of one hold; embedded in its lock. */
@@ -30,15 +29,8 @@ struct lki_lease {
     int64_t stop_at;     /* no renewal after this moment; INT64_MAX: no limit */
 };
 
-struct lki_watchdog_options {
-    lk_client *client;             /* borrowed */
-    struct lki_topology *topology; /* borrowed; NULL: not of Redis */
-    struct lki_line *line;         /* without a topology: the only one; owned from now on */
-    int64_t connect_ms;
-    int64_t command_ms;
-};
-
-struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options,
+/* For a client that has its topology; or, of a backend, with its only line, which is taken. */
+struct lki_watchdog *lki_watchdog_new(lk_client *client, struct lki_line *line,
                                       struct lk_error *err);
 /* All leases are removed; lki_watchdog_main() has returned. */
 void lki_watchdog_free(struct lki_watchdog *watchdog);

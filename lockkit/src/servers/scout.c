@@ -48,9 +48,8 @@ static const struct {
 static lk_status ask(struct lki_topology *topology, const struct lki_endpoint *whom,
                      struct lki_view *out, struct lk_error *err)
 {
-    const struct lki_topology_options *options = &topology->options;
-    int64_t deadline = lki_clock_after_ms(options->connect_ms);
-    lk_status status = kinds[options->url->kind].ask(whom, options->url, deadline, out, err);
+    int64_t deadline = lki_clock_after_ms(topology->options->connect_ms);
+    lk_status status = kinds[topology->url->kind].ask(whom, topology->url, deadline, out, err);
 
     if (status == LK_OK && out->version < topology->version)
         return LKI_FAIL(err, LK_UNREACHABLE, "Sentinel %s is behind the others", whom->label);
@@ -63,7 +62,7 @@ static void forget_version(struct lki_topology *topology, size_t behind)
 {
     int64_t agreed_at = topology->confirmed_at + (int64_t)SENTINELS_AGREE_MS * NS_PER_MS;
 
-    if (behind == topology->options.url->seed_count && lki_clock_now() >= agreed_at)
+    if (behind == topology->url->seed_count && lki_clock_now() >= agreed_at)
         topology->version = LLONG_MIN;
 }
 
@@ -101,9 +100,9 @@ lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err)
 /* Have a Sentinel tell us at once; only a hint, so what fails is tried again at the next turn. */
 static void listen_to_sentinel(struct lki_topology *topology)
 {
-    const struct lki_url *url = topology->options.url;
+    const struct lki_url *url = topology->url;
     const struct lk_bytes words[] = {LK_BYTES("SUBSCRIBE"), LK_BYTES("+switch-master")};
-    int64_t deadline = lki_clock_after_ms(topology->options.connect_ms);
+    int64_t deadline = lki_clock_after_ms(topology->options->connect_ms);
 
     size_t seed = topology->first_candidate % url->seed_count;
 
@@ -143,7 +142,7 @@ static void hear_sentinel(struct lki_topology *topology)
 /* Until there is a reason to look, but not sooner than TROUBLE_TICK_MS after the last look. */
 static void sleep_until_next(struct lki_topology *topology, int64_t looked_at)
 {
-    int64_t tick_ms = kinds[topology->options.url->kind].tick_ms;
+    int64_t tick_ms = kinds[topology->url->kind].tick_ms;
     int64_t earliest = looked_at + (int64_t)TROUBLE_TICK_MS * NS_PER_MS;
     int64_t latest =
         lki_topology_is_troubled(topology) ? earliest : looked_at + tick_ms * NS_PER_MS;
@@ -166,7 +165,7 @@ static void sleep_until_next(struct lki_topology *topology, int64_t looked_at)
 void *lki_scout_main(void *arg)
 {
     struct lki_topology *topology = arg;
-    bool is_needed = kinds[topology->options.url->kind].tick_ms > 0;
+    bool is_needed = kinds[topology->url->kind].tick_ms > 0;
 
     topology->is_open = true;
     while (is_needed && !atomic_load(&topology->is_stopping)) {
@@ -219,7 +218,7 @@ lk_status lki_scout_open(struct lki_topology *topology, struct lk_error *err)
     if (status != LK_OK) return status;
     struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, err);
     if (!node) return LK_UNREACHABLE;
-    int64_t deadline = lki_clock_after_ms(topology->options.connect_ms);
+    int64_t deadline = lki_clock_after_ms(topology->options->connect_ms);
     status = lki_pool_borrow(node->pool, deadline, &first, err);
     if (status == LK_OK) {
         status = try_loader(first, &node->endpoint, deadline, err);

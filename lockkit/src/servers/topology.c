@@ -33,7 +33,7 @@ void lki_topology_doubt(struct lki_topology *topology)
 void lki_topology_tell_change(void *arg)
 {
     struct lki_topology *topology = arg;
-    const struct lki_topology_options *options = &topology->options;
+    const struct lk_client_options *options = topology->options;
     struct lki_node *node = lki_topology_primary(topology, 0);
 
     atomic_fetch_add(&topology->epoch, 1);
@@ -42,7 +42,7 @@ void lki_topology_tell_change(void *arg)
                                          .key = node ? node->endpoint.label : NULL},
                       options->on_event_arg);
     lki_node_unref(node);
-    options->on_change(options->on_change_arg);
+    topology->on_change(topology->on_change_arg);
 }
 
 /* The index of a label, or the count. */
@@ -64,24 +64,6 @@ static bool grow(struct lki_node ***list, size_t count)
     return more != NULL;
 }
 
-static struct lki_node *new_node(struct lki_topology *topology, struct lki_endpoint endpoint)
-{
-    const struct lki_topology_options *options = &topology->options;
-
-    return lki_node_new(endpoint,
-                        (struct lki_pool_options){.size = options->pool_size,
-                                                  .connect_ms = options->connect_ms,
-                                                  .backoff_ms = options->backoff_ms,
-                                                  .idle_ms = options->idle_ms,
-                                                  .on_event = options->on_event,
-                                                  .on_event_arg = options->on_event_arg,
-                                                  .on_renewed = lki_topology_tell_change,
-                                                  .on_renewed_arg = topology,
-                                                  .on_astray = lki_topology_owe,
-                                                  .on_astray_arg = topology},
-                        options->start_thread);
-}
-
 /* The index of a server, which is added if it is new; takes the endpoint. LKI_NOBODY: no memory. */
 static uint16_t add_locked(struct lki_topology *topology, struct lki_endpoint endpoint)
 {
@@ -95,7 +77,11 @@ static uint16_t add_locked(struct lki_topology *topology, struct lki_endpoint en
         lki_endpoint_done(&endpoint);
         return LKI_NOBODY;
     }
-    topology->nodes[place] = new_node(topology, endpoint);
+    topology->nodes[place] =
+        lki_node_new(endpoint, topology->options,
+                     (struct lki_pool_hooks){.on_renewed = lki_topology_tell_change,
+                                             .on_astray = lki_topology_owe,
+                                             .arg = topology});
     if (!topology->nodes[place]) return LKI_NOBODY;
     topology->node_count++;
     return (uint16_t)place;
@@ -176,8 +162,8 @@ struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes 
     struct lki_endpoint endpoint;
     struct lki_node *node = NULL;
 
-    if (lki_endpoint_at(address, &topology->options.url->like, &told_by->endpoint, &endpoint,
-                        err) != LK_OK) {
+    if (lki_endpoint_at(address, &topology->url->like, &told_by->endpoint, &endpoint, err) !=
+        LK_OK) {
         lki_endpoint_done(&endpoint);
         return NULL;
     }
@@ -244,7 +230,7 @@ bool lki_topology_owes(struct lki_topology *topology)
 
 bool lki_topology_is_cluster(const struct lki_topology *topology)
 {
-    return topology->options.url->kind == LKI_URL_CLUSTER;
+    return topology->url->kind == LKI_URL_CLUSTER;
 }
 
 bool lki_topology_is_sharded(const struct lki_topology *topology)
@@ -355,7 +341,7 @@ bool lki_topology_take(struct lki_topology *topology, struct lki_view *view)
 
 bool lki_topology_candidate(struct lki_topology *topology, size_t index, struct lki_endpoint *out)
 {
-    const struct lki_url *url = topology->options.url;
+    const struct lki_url *url = topology->url;
     const struct lki_endpoint *from = NULL;
     size_t known = 0;
     bool is_there = false;
@@ -400,8 +386,9 @@ void lki_topology_join(struct lki_topology *topology)
         lki_node_stop(topology->retired[i]);
 }
 
-struct lki_topology *lki_topology_new(const struct lki_topology_options *options,
-                                      struct lk_error *err)
+struct lki_topology *lki_topology_new(const struct lk_client_options *options,
+                                      const struct lki_url *url, void (*on_change)(void *arg),
+                                      void *on_change_arg, struct lk_error *err)
 {
     struct lki_topology *topology = calloc(1, sizeof *topology);
 
@@ -409,7 +396,10 @@ struct lki_topology *lki_topology_new(const struct lki_topology_options *options
         (void)LKI_FAIL(err, LK_NO_MEMORY, "the topology");
         return NULL;
     }
-    topology->options = *options;
+    topology->options = options;
+    topology->url = url;
+    topology->on_change = on_change;
+    topology->on_change_arg = on_change_arg;
     (void)pthread_mutex_init(&topology->mutex, NULL);
     topology->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (topology->poke_fd >= 0) return topology;

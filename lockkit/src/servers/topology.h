@@ -11,24 +11,15 @@
 struct lki_url;
 struct lki_topology;
 
-struct lki_topology_options {
-    const struct lki_url *url; /* borrowed; outlives the topology */
-    unsigned pool_size;        /* per server */
-    int64_t connect_ms;
-    int64_t command_ms;
-    int64_t backoff_ms;
-    int64_t idle_ms;
-    lk_event_hook on_event; /* never NULL */
-    void *on_event_arg;
-    lki_thread_starter *start_thread;
-    /* Another server is the primary, or behind a name; or slots moved. No mutex held; any thread of a
-       call. */
-    void (*on_change)(void *arg);
-    void *on_change_arg;
-};
-
-struct lki_topology *lki_topology_new(const struct lki_topology_options *options,
-                                      struct lk_error *err);
+/*
+ * on_change: another server is the primary, or behind a name; or slots moved. No mutex held; any thread of
+ * a call.
+ *
+ * Owns     borrows the client's options and its URL, which outlive it.
+ */
+struct lki_topology *lki_topology_new(const struct lk_client_options *options,
+                                      const struct lki_url *url, void (*on_change)(void *arg),
+                                      void *on_change_arg, struct lk_error *err);
 /* All references were given back; lki_scout_main() has returned. */
 void lki_topology_free(struct lki_topology *topology);
 

@@ -8,7 +8,10 @@
 #include "view.h"
 
 struct lki_topology {
-    struct lki_topology_options options;
+    const struct lk_client_options *options; /* borrowed */
+    const struct lki_url *url;               /* borrowed */
+    void (*on_change)(void *arg);
+    void *on_change_arg;
     int poke_fd;                /* eventfd: look now */
     bool is_open;               /* the looking thread's, as the next five: what is told is news */
     size_t first_candidate;     /* whom to ask first */

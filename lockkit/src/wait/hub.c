@@ -76,9 +76,8 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
 /* The only waiter, as those before it were, needs nobody to wake it. */
 static bool is_lone_locked(const struct lki_hub *hub, const struct lki_waiter *waiter)
 {
-    return hub->options.topology && !hub->listener && hub->sleepers == 1 &&
-           hub->lone_wakes == LONE_WAKES && waiter->channel->state == CHANNEL_LIVE &&
-           !lki_hub_thread_has_orders_locked(hub);
+    return hub->topology && !hub->listener && hub->sleepers == 1 && hub->lone_wakes == LONE_WAKES &&
+           waiter->channel->state == CHANNEL_LIVE && !lki_hub_thread_has_orders_locked(hub);
 }
 
 /* Whether the waiter has the ear. Else the hub's thread has it, or comes for it; and may be asked for it. */
@@ -195,7 +194,8 @@ void lki_hub_stop(struct lki_hub *hub)
     lki_hub_poke(hub);
 }
 
-struct lki_hub *lki_hub_new(const struct lki_hub_options *options, struct lk_error *err)
+struct lki_hub *lki_hub_new(const struct lk_client_options *options, struct lki_topology *topology,
+                            struct lk_error *err)
 {
     struct lki_hub *hub = calloc(1, sizeof *hub);
 
@@ -203,7 +203,8 @@ struct lki_hub *lki_hub_new(const struct lki_hub_options *options, struct lk_err
         (void)LKI_FAIL(err, LK_NO_MEMORY, "the wait hub");
         return NULL;
     }
-    hub->options = *options;
+    hub->options = options;
+    hub->topology = topology;
     hub->silent.state = CHANNEL_LIVE;
     hub->is_looked_at = true;
     hub->collect_at = INT64_MAX;

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lockkit/event.h"
+#include "lockkit/client.h"
 
 #include "wire/redis.h"
 
@@ -40,16 +40,9 @@ struct lki_waiter {
         *cancelled_by; /* borrowed; true: cancelled, also before it joins; may be NULL */
 };
 
-struct lki_hub_options {
-    struct lki_topology *topology; /* borrowed; outlives the hub */
-    int64_t connect_ms;
-    int64_t command_ms;
-    int64_t backoff_ms;
-    lk_event_hook on_event; /* never NULL */
-    void *on_event_arg;
-};
-
-struct lki_hub *lki_hub_new(const struct lki_hub_options *options, struct lk_error *err);
+/* Borrows both, which outlive it: the client's options, and its topology (NULL: not of Redis). */
+struct lki_hub *lki_hub_new(const struct lk_client_options *options, struct lki_topology *topology,
+                            struct lk_error *err);
 /* No waiter is joined any more; lki_hub_thread() has returned. */
 void lki_hub_free(struct lki_hub *hub);
 

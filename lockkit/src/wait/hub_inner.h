@@ -10,8 +10,9 @@
 enum { LKI_LINGER_MS = 1000 }; /* an unused subscription is kept this long */
 
 struct lki_hub {
-    struct lki_hub_options options;
-    int poke_fd;              /* eventfd: there is something to do */
+    const struct lk_client_options *options; /* borrowed */
+    struct lki_topology *topology;           /* borrowed; NULL: not of Redis */
+    int poke_fd;                             /* eventfd: there is something to do */
     pthread_mutex_t mutex;    /* guards all from here on, the channels and the waiters */
     pthread_cond_t confirmed; /* some channel became LIVE, or a link was lost */
     struct lki_channels channels;

@@ -124,14 +124,14 @@ static void hear_message(struct lki_hub *hub, struct lki_link *link, const lk_re
         is_moved = part_locked(channel);
     }
     (void)pthread_mutex_unlock(&hub->mutex);
-    if (is_moved) lki_topology_doubt(hub->options.topology);
+    if (is_moved) lki_topology_doubt(hub->topology);
 }
 
 /* Asked for again, but later and later. */
 static void pause_locked(struct lki_hub *hub, struct lki_channel *channel)
 {
     channel->ask_at =
-        lki_clock_after_ms(lki_backoff_next(&channel->refused, hub->options.backoff_ms));
+        lki_clock_after_ms(lki_backoff_next(&channel->refused, hub->options->backoff_ms));
 }
 
 static void give_up_locked(struct lki_channel *channel)
@@ -182,7 +182,7 @@ static bool redirect_all(struct lki_hub *hub, struct lki_link *link, int slot)
    come in the order of the questions, so the oldest is meant. */
 static void refuse_oldest(struct lki_hub *hub, struct lki_link *link)
 {
-    const struct lki_hub_options *options = &hub->options;
+    const struct lk_client_options *options = hub->options;
     struct lki_channel *oldest = NULL;
 
     lki_link_answered(link);
@@ -215,7 +215,7 @@ static bool begins(struct lk_bytes text, struct lk_bytes with)
 /* "MOVED 12 127.0.0.1:7001", "CLUSTERDOWN ...", "NOPERM ...": others may stay subscribed. */
 static void hear_error(struct lki_hub *hub, struct lki_link *link, struct lk_bytes text)
 {
-    struct lki_topology *topology = hub->options.topology;
+    struct lki_topology *topology = hub->topology;
     char *end = NULL;
 
     if (begins(text, LK_BYTES("CLUSTERDOWN "))) {

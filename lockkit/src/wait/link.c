@@ -16,7 +16,7 @@ enum {
     SEND_MS = 50,   /* a server that takes nothing, its buffers full, stops the others so long */
 };
 
-struct lki_link *lki_link_new(const struct lki_hub_options *options, struct lki_node *node,
+struct lki_link *lki_link_new(const struct lk_client_options *options, struct lki_node *node,
                               bool is_sharded)
 {
     struct lki_link *link = calloc(1, sizeof *link);
@@ -122,7 +122,7 @@ static enum lki_link_news lose(struct lki_link *link)
  */
 static enum lki_link_news end_attempt(struct lki_link *link, lk_status status)
 {
-    const struct lki_hub_options *options = link->options;
+    const struct lk_client_options *options = link->options;
     int64_t now = lki_clock_now();
 
     options->on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,

@@ -20,21 +20,21 @@ struct lki_asks {
 
 struct lki_link {
     struct lki_link *next;
-    struct lki_node *node;                 /* owned: a reference */
-    const struct lki_hub_options *options; /* borrowed */
-    bool is_sharded;                       /* SSUBSCRIBE, in place of SUBSCRIBE */
-    struct lki_redis *redis;               /* owned; NULL: not even about to connect */
-    bool is_open;                          /* connected and logged in */
-    short events;                          /* of poll(): what its socket is waited for */
-    bool has_told;                         /* the hook, that a channel is refused */
-    bool is_pinged;                        /* a PING is not answered yet */
-    int64_t ping_at;                       /* meaningful while open */
-    int64_t began_at;                      /* the attempt to connect; it is given up... */
-    int64_t connect_by;                    /* ...at this moment */
-    int64_t connect_at;                    /* no attempt before */
-    struct lki_backoff backoff;            /* none once the server has answered us */
-    size_t channel_count;                  /* routed to it */
-    int64_t idle_since;                    /* meaningful without channels */
+    struct lki_node *node;                   /* owned: a reference */
+    const struct lk_client_options *options; /* borrowed */
+    bool is_sharded;                         /* SSUBSCRIBE, in place of SUBSCRIBE */
+    struct lki_redis *redis;                 /* owned; NULL: not even about to connect */
+    bool is_open;                            /* connected and logged in */
+    short events;                            /* of poll(): what its socket is waited for */
+    bool has_told;                           /* the hook, that a channel is refused */
+    bool is_pinged;                          /* a PING is not answered yet */
+    int64_t ping_at;                         /* meaningful while open */
+    int64_t began_at;                        /* the attempt to connect; it is given up... */
+    int64_t connect_by;                      /* ...at this moment */
+    int64_t connect_at;                      /* no attempt before */
+    struct lki_backoff backoff;              /* none once the server has answered us */
+    size_t channel_count;                    /* routed to it */
+    int64_t idle_since;                      /* meaningful without channels */
     size_t unanswered;
     struct lki_asks asks;
 };
@@ -50,7 +50,7 @@ enum lki_link_news {
 typedef void (*lki_link_hearer)(void *arg, struct lki_link *link, const lk_reply *message);
 
 /* Takes the reference to the node, also when it fails (NULL: out of memory). */
-struct lki_link *lki_link_new(const struct lki_hub_options *options, struct lki_node *node,
+struct lki_link *lki_link_new(const struct lk_client_options *options, struct lki_node *node,
                               bool is_sharded);
 void lki_link_free(struct lki_link *link);
 

@@ -52,7 +52,7 @@ void lki_routes_take_news(struct lki_hub *hub, struct lki_link *link, enum lki_l
         return;
     case LINK_LOST:
         forget_subscriptions(hub, link);
-        lki_topology_doubt(hub->options.topology);
+        lki_topology_doubt(hub->topology);
         return;
     }
 }
@@ -66,7 +66,7 @@ void lki_routes_tend(struct lki_hub *hub)
 /* Takes the reference to the node. NULL: out of memory. */
 static struct lki_link *add_link(struct lki_hub *hub, struct lki_node *node)
 {
-    struct lki_link *link = lki_link_new(&hub->options, node, hub->is_sharded);
+    struct lki_link *link = lki_link_new(hub->options, node, hub->is_sharded);
     struct pollfd *fds = realloc(hub->fds, (hub->link_count + 2) * sizeof *fds);
 
     if (fds) hub->fds = fds;
@@ -140,7 +140,7 @@ static bool route(struct lki_hub *hub, struct lki_channel *channel)
     struct lki_link *link = hub->is_sharded ? NULL : hub->links;
 
     if (!link || !link->redis) { /* where there is one for all, it serves as long as it holds */
-        struct lki_node *node = lki_topology_node(hub->options.topology, slot, NULL);
+        struct lki_node *node = lki_topology_node(hub->topology, slot, NULL);
 
         link = node ? link_to(hub, node) : NULL;
     }
@@ -156,7 +156,7 @@ int64_t lki_routes_find(struct lki_hub *hub)
     (void)pthread_mutex_lock(&hub->mutex);
     struct lki_channel *channel = hub->channels.newest;
     (void)pthread_mutex_unlock(&hub->mutex);
-    if (!hub->links) hub->is_sharded = lki_topology_is_sharded(hub->options.topology);
+    if (!hub->links) hub->is_sharded = lki_topology_is_sharded(hub->topology);
     for (; channel; channel = channel->older)
         is_complete &= channel->link || route(hub, channel);
     return is_complete ? INT64_MAX : lki_clock_after_ms(NO_SERVER_MS);
@@ -165,7 +165,7 @@ int64_t lki_routes_find(struct lki_hub *hub)
 /* Whether the one link leads to a server that does not take writes any more. */
 static bool is_demoted(struct lki_hub *hub, const struct lki_node *node)
 {
-    struct lki_topology *topology = hub->options.topology;
+    struct lki_topology *topology = hub->topology;
     struct lki_node *primary = lki_topology_primary(topology, 0);
     bool is_any = primary != NULL;
 
@@ -181,7 +181,7 @@ static bool is_demoted(struct lki_hub *hub, const struct lki_node *node)
    the subscription itself, or we the link. */
 static void leave_old_server(struct lki_hub *hub, struct lki_channel *channel)
 {
-    struct lki_node *node = lki_topology_node(hub->options.topology, channel->slot, NULL);
+    struct lki_node *node = lki_topology_node(hub->topology, channel->slot, NULL);
     struct lki_link *old = channel->link;
 
     lki_node_unref(node);
@@ -197,7 +197,7 @@ static void leave_old_server(struct lki_hub *hub, struct lki_channel *channel)
 
 void lki_routes_look_again(struct lki_hub *hub)
 {
-    bool is_sharded = lki_topology_is_sharded(hub->options.topology);
+    bool is_sharded = lki_topology_is_sharded(hub->topology);
 
     (void)pthread_mutex_lock(&hub->mutex);
     struct lki_channel *channel = hub->channels.newest;

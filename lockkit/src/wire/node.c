@@ -5,8 +5,10 @@
 
 #include <stdlib.h>
 
-struct lki_node *lki_node_new(struct lki_endpoint endpoint, struct lki_pool_options options,
-                              lki_thread_starter *start_thread)
+#include "base/thread.h"
+
+struct lki_node *lki_node_new(struct lki_endpoint endpoint, const struct lk_client_options *options,
+                              struct lki_pool_hooks hooks)
 {
     struct lki_node *node = calloc(1, sizeof *node);
 
@@ -16,9 +18,8 @@ struct lki_node *lki_node_new(struct lki_endpoint endpoint, struct lki_pool_opti
     }
     node->endpoint = endpoint;
     node->references = 1; /* the topology's */
-    options.endpoint = &node->endpoint;
-    node->pool = lki_pool_new(&options, NULL);
-    if (node->pool) node->is_started = start_thread(&node->thread, lki_pool_main, node->pool);
+    node->pool = lki_pool_new(options, &node->endpoint, hooks, NULL);
+    if (node->pool) node->is_started = lki_thread_start(&node->thread, lki_pool_main, node->pool);
     if (node->is_started) return node;
     lki_node_free(node);
     return NULL;

@@ -21,11 +21,9 @@ struct lki_node {
     int64_t named_at; /* ...or a redirection names it, at this moment for the last time */
 };
 
-typedef bool lki_thread_starter(pthread_t *out, void *(*main)(void *), void *arg);
-
-/* Takes the endpoint; of the pool's options that one is set here. NULL: no memory, or no thread. */
-struct lki_node *lki_node_new(struct lki_endpoint endpoint, struct lki_pool_options options,
-                              lki_thread_starter *start_thread);
+/* Takes the endpoint. NULL: no memory, or no thread. */
+struct lki_node *lki_node_new(struct lki_endpoint endpoint, const struct lk_client_options *options,
+                              struct lki_pool_hooks hooks);
 /* Stop and join its thread. */
 void lki_node_stop(struct lki_node *node);
 void lki_node_free(struct lki_node *node); /* NULL is fine */

@@ -38,7 +38,9 @@ struct entry {
 };
 
 struct lki_pool {
-    struct lki_pool_options options;
+    const struct lk_client_options *options; /* borrowed */
+    const struct lki_endpoint *endpoint;     /* borrowed */
+    struct lki_pool_hooks hooks;
     struct entry *idle;          /* owned stack with room for all: the first was heard first */
     struct entry *lent;          /* owned list with room for all: theirs, but to be cut */
     struct lki_pending *pending; /* owned; lent ones whose answers are still to come */
@@ -66,24 +68,28 @@ struct lki_pool {
     char address[LKI_ADDRESS_SIZE]; /* of its name, found last; "": it has none, or is one */
 };
 
-struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_error *err)
+struct lki_pool *lki_pool_new(const struct lk_client_options *options,
+                              const struct lki_endpoint *endpoint, struct lki_pool_hooks hooks,
+                              struct lk_error *err)
 {
     struct lki_pool *pool = calloc(1, sizeof *pool);
 
     if (pool) {
-        pool->idle = calloc(options->size, sizeof *pool->idle);
-        pool->lent = calloc(options->size, sizeof *pool->lent);
-        pool->pending = lki_pending_new(options->size);
+        pool->idle = calloc(options->pool_size, sizeof *pool->idle);
+        pool->lent = calloc(options->pool_size, sizeof *pool->lent);
+        pool->pending = lki_pending_new(options->pool_size);
     }
     if (!pool || !pool->idle || !pool->lent || !pool->pending) {
-        (void)LKI_FAIL(err, LK_NO_MEMORY, "a pool of %u connections", options->size);
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a pool of %u connections", options->pool_size);
         if (pool) free(pool->idle);
         if (pool) free(pool->lent);
         if (pool) lki_pending_free(pool->pending);
         free(pool);
         return NULL;
     }
-    pool->options = *options;
+    pool->options = options;
+    pool->endpoint = endpoint;
+    pool->hooks = hooks;
     (void)pthread_mutex_init(&pool->mutex, NULL);
     (void)pthread_cond_init(&pool->returned, NULL);
     (void)pthread_cond_init(&pool->failed, NULL);
@@ -178,7 +184,7 @@ static void go_down_locked(struct lki_pool *pool)
     if (pool->is_down) return;
     pool->is_down = true;
     (void)LKI_FAIL(&pool->down_reason, LK_UNREACHABLE, "%s: ERR max number of clients reached",
-                   pool->options.endpoint->label);
+                   pool->endpoint->label);
     (void)pthread_cond_signal(&pool->failed);
 }
 
@@ -209,14 +215,14 @@ static bool renew(struct lki_pool *pool, _Atomic int64_t *reason_at, int64_t now
 {
     int64_t before = atomic_load(reason_at);
     int64_t latest = atomic_load(&pool->renewed_at);
-    int64_t pause_ms = pool->options.backoff_ms < RENEW_MS ? pool->options.backoff_ms : RENEW_MS;
+    int64_t pause_ms = pool->options->backoff_ms < RENEW_MS ? pool->options->backoff_ms : RENEW_MS;
 
     if (before != 0 && now < before + pause_ms * NS_PER_MS)
         return false; /* it is what it is, for now */
     if (!atomic_compare_exchange_strong(reason_at, &before, now)) return false;
     while (latest < now && !atomic_compare_exchange_weak(&pool->renewed_at, &latest, now)) {}
     drop_idle(pool, INT64_MAX);
-    pool->options.on_renewed(pool->options.on_renewed_arg);
+    pool->hooks.on_renewed(pool->hooks.arg);
     return true;
 }
 
@@ -260,7 +266,7 @@ void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
 static void ping(const struct lki_pool *pool, struct lki_redis *redis, int64_t deadline)
 {
     const struct lk_bytes word = LK_BYTES("PING");
-    int64_t limit = lki_clock_after_ms(pool->options.connect_ms / PING_PART);
+    int64_t limit = lki_clock_after_ms(pool->options->connect_ms / PING_PART);
     int64_t now = lki_clock_now();
     lk_reply *reply = NULL;
 
@@ -272,7 +278,7 @@ static void ping(const struct lki_pool *pool, struct lki_redis *redis, int64_t d
 
 static bool is_idle_for(const struct lki_pool *pool, int64_t since, int64_t pings)
 {
-    return lki_clock_now() - since > pool->options.idle_ms * pings * NS_PER_MS;
+    return lki_clock_now() - since > pool->options->idle_ms * pings * NS_PER_MS;
 }
 
 /* Whether one that was idle since then can be lent; else it was taken back. */
@@ -309,7 +315,7 @@ static void note_connect(struct lki_pool *pool, const struct lki_redis *redis, i
     if (!has_moved) return;
     if (begun_at > atomic_load(&pool->moved_at) + 2 * atomic_load(&pool->due_pause))
         atomic_store(&pool->due_pause,
-                     pool->options.backoff_ms * NS_PER_MS); /* it had kept still */
+                     pool->options->backoff_ms * NS_PER_MS); /* it had kept still */
     renew_moved(pool, begun_at);
 }
 
@@ -317,18 +323,18 @@ static void note_connect(struct lki_pool *pool, const struct lki_redis *redis, i
 static struct lki_redis *connect_once(struct lki_pool *pool, int64_t begin, int64_t deadline,
                                       struct lk_error *err)
 {
-    int64_t limit = lki_clock_after_ms(pool->options.connect_ms);
+    int64_t limit = lki_clock_after_ms(pool->options->connect_ms);
     struct lk_error why = {0};
     struct lki_redis *redis =
-        lki_redis_open(pool->options.endpoint, deadline < limit ? deadline : limit, &why);
+        lki_redis_open(pool->endpoint, deadline < limit ? deadline : limit, &why);
     int64_t end = lki_clock_now();
 
-    pool->options.on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
-                                              .status = redis ? LK_OK : why.code,
-                                              .at_ns = end,
-                                              .duration_ns = end - begin,
-                                              .attempts = 1},
-                           pool->options.on_event_arg);
+    pool->options->on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
+                                               .status = redis ? LK_OK : why.code,
+                                               .at_ns = end,
+                                               .duration_ns = end - begin,
+                                               .attempts = 1},
+                            pool->options->on_event_arg);
     if (redis) note_connect(pool, redis, begin);
     if (!redis && err) *err = why;
     return redis;
@@ -408,11 +414,12 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
 
         (void)pthread_mutex_lock(&pool->mutex);
         sweep_for_one_locked(pool);
-        while (pool->idle_count == 0 && pool->open_count == pool->options.size && !pool->is_down) {
+        while (pool->idle_count == 0 && pool->open_count == pool->options->pool_size &&
+               !pool->is_down) {
             if (lki_clock_wait(&pool->returned, &pool->mutex, deadline)) continue;
             (void)pthread_mutex_unlock(&pool->mutex);
             return LKI_FAIL(err, LK_EXHAUSTED, "%s: all %u connections are in use",
-                            pool->options.endpoint->label, pool->options.size);
+                            pool->endpoint->label, pool->options->pool_size);
         }
         if (pool->idle_count > 0) {
             since = lend_idle_locked(pool, &redis);
@@ -441,7 +448,7 @@ static void drop_long_idle_locked(struct lki_pool *pool)
     if (pool->idle_count == 0) return;
     if (!is_idle_for(pool, pool->idle[pool->idle_count - 1].since, LKI_IDLE_PINGS)) return;
     (void)pthread_mutex_unlock(&pool->mutex);
-    drop_idle(pool, lki_clock_now() - pool->options.idle_ms * LKI_IDLE_PINGS * NS_PER_MS);
+    drop_idle(pool, lki_clock_now() - pool->options->idle_ms * LKI_IDLE_PINGS * NS_PER_MS);
     (void)pthread_mutex_lock(&pool->mutex);
 }
 
@@ -460,9 +467,9 @@ lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redi
         } else if (pool->is_down) {
             status = pool->down_reason.code;
             if (err) *err = pool->down_reason;
-        } else if (pool->open_count == pool->options.size) {
+        } else if (pool->open_count == pool->options->pool_size) {
             status = LKI_FAIL(err, LK_EXHAUSTED, "%s: all %u connections are in use",
-                              pool->options.endpoint->label, pool->options.size);
+                              pool->endpoint->label, pool->options->pool_size);
         } else {
             pool->open_count++;
         }
@@ -481,12 +488,12 @@ struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, 
     struct lk_error reason = why ? *why : (struct lk_error){0};
     int64_t now = lki_clock_now();
 
-    pool->options.on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
-                                              .status = reason.code,
-                                              .at_ns = now,
-                                              .duration_ns = now - begin,
-                                              .attempts = 1},
-                           pool->options.on_event_arg);
+    pool->options->on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
+                                               .status = reason.code,
+                                               .at_ns = now,
+                                               .duration_ns = now - begin,
+                                               .attempts = 1},
+                            pool->options->on_event_arg);
     if (!why) {
         note_connect(pool, redis, begin);
         return keep_slot(pool, redis, begin);
@@ -598,7 +605,7 @@ static void lead_home(struct lki_pool *pool, struct lki_debt *debt)
 {
     debt->is_astray = false;
     lki_pool_renew(pool);
-    pool->options.on_astray(pool->options.on_astray_arg, debt);
+    pool->hooks.on_astray(pool->hooks.arg, debt);
 }
 
 /* Send what is owed, each on a connection that is parked for the answer. */
@@ -611,14 +618,14 @@ static void pay_debts(struct lki_pool *pool)
         int64_t until = lki_clock_after_ms(PAY_MS);
 
         if (until > debt->until) until = debt->until;
-        if (debt->is_astray && pool->options.on_astray) {
+        if (debt->is_astray && pool->hooks.on_astray) {
             lead_home(pool, debt);
             continue;
         }
         lk_status status = lki_pool_try_borrow(pool, &redis, NULL);
 
         if (status == LK_OK && !redis) status = fill_slot(pool, INT64_MAX, &redis, NULL);
-        if (status == LK_OK && lki_debt_send(debt, redis, pool->options.endpoint, NULL) == LK_OK) {
+        if (status == LK_OK && lki_debt_send(debt, redis, pool->endpoint, NULL) == LK_OK) {
             (void)lki_pending_enter(pool->pending, redis, 1, debt, until);
             continue;
         }
@@ -634,9 +641,9 @@ static void pass_on_debts(struct lki_pool *pool)
     (void)pthread_mutex_lock(&pool->mutex);
     bool is_retired = pool->is_retired;
     (void)pthread_mutex_unlock(&pool->mutex);
-    if (!is_retired || !pool->options.on_astray) return;
+    if (!is_retired || !pool->hooks.on_astray) return;
     sweep(pool);
-    lki_pending_pass_on(pool->pending, pool->options.on_astray, pool->options.on_astray_arg);
+    lki_pending_pass_on(pool->pending, pool->hooks.on_astray, pool->hooks.arg);
 }
 
 /* Called and returns with the mutex held. in_vain: how often there was nothing to look after. */
@@ -662,7 +669,7 @@ void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out)
     (void)pthread_mutex_lock(&pool->mutex);
     *out = (struct lk_pool_usage){.open = (unsigned)pool->open_count,
                                   .busy = (unsigned)(pool->open_count - pool->idle_count),
-                                  .max = pool->options.size,
+                                  .max = pool->options->pool_size,
                                   .reconnects = pool->reconnects};
     (void)pthread_mutex_unlock(&pool->mutex);
 }
@@ -674,7 +681,7 @@ static void reconnect_locked(struct lki_pool *pool)
     int64_t begin = lki_clock_now();
 
     pool->is_suspect = false;
-    if (pool->open_count == pool->options.size) return; /* all lent: ask them first */
+    if (pool->open_count == pool->options->pool_size) return; /* all lent: ask them first */
     pool->open_count++;
     (void)pthread_mutex_unlock(&pool->mutex);
     struct lki_redis *redis = connect_once(pool, begin, INT64_MAX, &why);
@@ -714,7 +721,7 @@ void *lki_pool_main(void *arg)
     (void)pthread_mutex_lock(&pool->mutex);
     while (!pool->is_stopping) {
         if (pool->is_down) {
-            int64_t pause_ms = lki_backoff_next(&backoff, pool->options.backoff_ms);
+            int64_t pause_ms = lki_backoff_next(&backoff, pool->options->backoff_ms);
             int64_t until = lki_clock_after_ms(pause_ms);
 
             pause_locked(pool, until, &in_vain);
@@ -749,7 +756,7 @@ void lki_pool_retire(struct lki_pool *pool)
     pool->is_retired = pool->is_stopping = pool->is_down = true;
     pool->down_reason = (struct lk_error){.code = LK_UNREACHABLE, .where = __func__};
     (void)snprintf(pool->down_reason.text, sizeof pool->down_reason.text,
-                   "%s: not the server to ask any more", pool->options.endpoint->label);
+                   "%s: not the server to ask any more", pool->endpoint->label);
     for (size_t i = 0; i < pool->lent_count; i++)
         lki_redis_cut(pool->lent[i].redis);
     while (pool->idle_count > 0) {

@@ -15,22 +15,18 @@ struct lki_pool;
 /* Of idle_ms: who cannot ping what was idle for longer makes another one. */
 enum { LKI_IDLE_PINGS = 15 };
 
-struct lki_pool_options {
-    const struct lki_endpoint *endpoint; /* borrowed; outlives the pool */
-    unsigned size;
-    int64_t connect_ms;
-    int64_t backoff_ms;
-    int64_t idle_ms;
-    lk_event_hook on_event; /* never NULL */
-    void *on_event_arg;
-    void (*on_renewed)(void *arg); /* as told by lki_pool_renew(); no mutex held */
-    void *on_renewed_arg;
-    /* Takes a debt whose server is perhaps another one by now; no mutex held. NULL: it stays here. */
+/* What whoever knows the other servers is told; no mutex held. */
+struct lki_pool_hooks {
+    void (*on_renewed)(void *arg); /* as told by lki_pool_renew() */
+    /* Takes a debt whose server is perhaps another one by now. NULL: it stays here. */
     void (*on_astray)(void *arg, struct lki_debt *debt);
-    void *on_astray_arg;
+    void *arg;
 };
 
-struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_error *err);
+/* Borrows the client's options and the endpoint, which outlive it. */
+struct lki_pool *lki_pool_new(const struct lk_client_options *options,
+                              const struct lki_endpoint *endpoint, struct lki_pool_hooks hooks,
+                              struct lk_error *err);
 /* Nobody may hold a connection or wait for one; lki_pool_main() has returned. */
 void lki_pool_free(struct lki_pool *pool);
 

@@ -83,25 +83,18 @@ static void count_change(void *arg)
     world.changes++;
 }
 
-static bool start_thread(pthread_t *out, void *(*body)(void *), void *arg)
-{
-    return pthread_create(out, NULL, body, arg) == 0;
-}
-
 static void start(const char *url)
 {
+    static const struct lk_client_options options = {.pool_size = 1,
+                                                     .connect_ms = 1,
+                                                     .command_ms = 1,
+                                                     .backoff_ms = 1,
+                                                     .on_event = ignore_event};
+
     memset(&world, 0, sizeof world);
     world.now_ns = NS_PER_MS;
     assert_int_equal(lki_url_parse(url, (struct lki_secrets){0}, &world.url, NULL), LK_OK);
-    world.topology = lki_topology_new(&(struct lki_topology_options){.url = &world.url,
-                                                                     .pool_size = 1,
-                                                                     .connect_ms = 1,
-                                                                     .command_ms = 1,
-                                                                     .backoff_ms = 1,
-                                                                     .on_event = ignore_event,
-                                                                     .start_thread = start_thread,
-                                                                     .on_change = count_change},
-                                      NULL);
+    world.topology = lki_topology_new(&options, &world.url, count_change, NULL, NULL);
     assert_non_null(world.topology);
     world.topology->is_open = true; /* from here on there is news */
 }

@@ -63,16 +63,16 @@ struct lki_hub *lks_hub(void)
 
 int lks_hub_start(bool is_sharded)
 {
-    struct lki_hub_options options = {.topology = lks_pubsub_topology(),
-                                      .connect_ms = 2L * LONG_MS, /* longer than any test waits */
-                                      .command_ms = 100,
-                                      .backoff_ms = BACKOFF_MS,
-                                      .on_event = ignore_event};
+    static const struct lk_client_options options = {
+        .connect_ms = 2L * LONG_MS, /* longer than any test waits */
+        .command_ms = 100,
+        .backoff_ms = BACKOFF_MS,
+        .on_event = ignore_event};
 
     lks_pubsub_start(is_sharded);
     for (size_t i = 0; i < WAITERS; i++)
         lki_waiter_init(&world.waiters[i], LKI_WAKE_ONE);
-    world.hub = lki_hub_new(&options, NULL);
+    world.hub = lki_hub_new(&options, lks_pubsub_topology(), NULL);
     if (!world.hub) return -1;
     return pthread_create(&world.thread, NULL, lki_hub_thread, world.hub);
 }

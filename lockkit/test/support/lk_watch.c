@@ -17,14 +17,12 @@ static void count_event(const struct lk_event *event, void *arg)
 
 void lks_watch_start(struct lks_watch *f, bool is_cluster)
 {
-    struct lki_watchdog_options options = {.client = f->clients[0],
-                                           .topology = lks_fleet_topology(),
-                                           .connect_ms = LKS_WATCH_COMMAND_MS,
-                                           .command_ms = f->command_ms > 0 ? f->command_ms
-                                                                           : LKS_WATCH_COMMAND_MS};
-
+    f->watched = *f->clients[0];
+    f->watched.topology = lks_fleet_topology();
+    f->watched.options.connect_ms = LKS_WATCH_COMMAND_MS;
+    f->watched.options.command_ms = f->command_ms > 0 ? f->command_ms : LKS_WATCH_COMMAND_MS;
     lks_fleet_start(lks_watch_servers, LKS_FLEET, is_cluster);
-    f->watchdog = lki_watchdog_new(&options, NULL);
+    f->watchdog = lki_watchdog_new(&f->watched, NULL, NULL);
     assert_non_null(f->watchdog);
     assert_int_equal(pthread_create(&f->thread, NULL, lki_watchdog_main, f->watchdog), 0);
     f->is_running = true;

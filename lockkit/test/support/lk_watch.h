@@ -17,6 +17,7 @@ extern struct lks_server *lks_watch_servers[LKS_FLEET];
 
 struct lks_watch {
     lk_client *clients[LKS_FLEET]; /* each of one server: they take the locks and watch none */
+    lk_client watched; /* the first of them with the fleet as its servers: the watchdog's */
     struct lki_watchdog *watchdog;
     int64_t command_ms; /* of the watchdog [LKS_WATCH_COMMAND_MS] */
     pthread_t thread;

@@ -35,18 +35,15 @@ static void count_event(const struct lk_event *event, void *arg)
 
 static int start_hub(void **state)
 {
-    struct lki_hub_options options = {.topology = lks_pubsub_topology(),
-                                      .connect_ms = 100,
-                                      .command_ms = 100,
-                                      .backoff_ms = BACKOFF_MS,
-                                      .on_event = count_event};
+    static const struct lk_client_options options = {
+        .connect_ms = 100, .command_ms = 100, .backoff_ms = BACKOFF_MS, .on_event = count_event};
 
     atomic_store(&refusals, 0);
     lks_pubsub_start(false);
     world.counts = lks_pubsub_counts(0);
     for (size_t i = 0; i < 3; i++)
         lki_waiter_init(&world.waiters[i], LKI_WAKE_ONE);
-    world.hub = lki_hub_new(&options, NULL);
+    world.hub = lki_hub_new(&options, lks_pubsub_topology(), NULL);
     if (!world.hub) return -1;
     return pthread_create(&world.thread, NULL, lki_hub_thread, world.hub);
 }

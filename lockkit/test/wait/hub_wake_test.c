@@ -24,7 +24,9 @@ static void ignore_event(const struct lk_event *event, void *arg)
 
 static int make_hub(void **state)
 {
-    world.hub = lki_hub_new(&(struct lki_hub_options){.on_event = ignore_event}, NULL);
+    static const struct lk_client_options options = {.on_event = ignore_event};
+
+    world.hub = lki_hub_new(&options, NULL, NULL);
     for (size_t i = 0; i < 2; i++)
         lki_waiter_init(&world.waiters[i], LKI_WAKE_ONE);
     atomic_store(&world.flag, false);

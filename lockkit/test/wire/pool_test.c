@@ -176,16 +176,15 @@ static void bring_down(void)
 static int make_pool(void **state)
 {
     static const struct lki_endpoint endpoint = {.label = "redis-2:6379"};
-    struct lki_pool_options options = {.endpoint = &endpoint,
-                                       .size = SIZE,
-                                       .connect_ms = CONNECT_MS,
-                                       .backoff_ms = BACKOFF_MS,
-                                       .idle_ms = IDLE_MS,
-                                       .on_event = count_event,
-                                       .on_renewed = count_renewed};
+    static const struct lk_client_options options = {.pool_size = SIZE,
+                                                     .connect_ms = CONNECT_MS,
+                                                     .backoff_ms = BACKOFF_MS,
+                                                     .idle_ms = IDLE_MS,
+                                                     .on_event = count_event};
 
     world = (struct world){.now_ns = 1000000000};
-    world.pool = lki_pool_new(&options, NULL);
+    world.pool = lki_pool_new(&options, &endpoint,
+                              (struct lki_pool_hooks){.on_renewed = count_renewed}, NULL);
     *state = world.pool;
     return world.pool ? 0 : -1;
 }
