@@ -11,13 +11,12 @@
 #include "wire/pool.h"
 #include "wire/reply.h"
 
-lk_status lki_eval_learn(lk_client *client, struct lk_script *script,
-                         const struct lki_variant *variant, int64_t deadline, struct lk_error *err)
+static lk_status ask_digest(lk_client *client, lk_script *script, const struct lki_variant *variant,
+                            int64_t deadline, struct lk_error *err)
 {
     struct lk_bytes words[] = {LK_BYTES("SCRIPT"), LK_BYTES("LOAD"), lk_bytes_of(variant->text)};
     lk_reply *reply = NULL;
 
-    if (client->has_loader) lki_script_digest(script, variant);
     if (lki_script_is_known(script, variant)) return LK_OK;
     struct lki_pipeline pipeline = {
         .commands = &(struct lk_command){words, 3}, .count = 1, .deadline = deadline};
@@ -37,77 +36,103 @@ lk_status lki_eval_learn(lk_client *client, struct lk_script *script,
     return status;
 }
 
+lk_status lki_call_learn(lk_client *client, const struct lki_call *call, int64_t deadline,
+                         const struct lki_variant **out, struct lk_error *err)
+{
+    lk_script *script =
+        call->script ? lki_context_script(client, call->script) : call->eval->script;
+    const char *preamble = "";
+
+    /* What goes in front of a user's script outlives this client, and publishes nothing. */
+    if (call->preamble)
+        preamble = call->script ? lki_context_own_script(client, call->preamble)->text
+                                : lki_script_named(call->preamble)->source;
+    *out = lki_script_variant(script, preamble);
+    if (!*out) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
+    if (!call->script && !client->has_loader)
+        return ask_digest(client, script, *out, deadline, err);
+    lki_script_digest(script, *out);
+    return LK_OK;
+}
+
+struct lki_request *lki_call_request(lk_client *client, const struct lki_call *call)
+{
+    const struct lki_variant *variant = NULL;
+    lk_status status = lki_call_learn(client, call, 0, &variant, NULL);
+
+    return status == LK_OK ? lki_script_request(variant, call) : NULL;
+}
+
 /* What an error answer says. refusal: why the script was not taken there. */
-static lk_status fail(lk_client *client, const struct lki_run *run, const lk_reply *reply,
+static lk_status fail(const lk_client *client, const struct lki_call *call, const lk_reply *reply,
                       const struct lk_error *refusal, struct lk_error *err)
 {
-    if (run->lock_key && lki_reply_is_error(reply, "NOTOWNER"))
-        return LKI_FAIL(err, LK_NOT_OWNER, "%s: not held by this handle any more", run->lock_key);
+    if (call->preamble && lki_reply_is_error(reply, "NOTOWNER"))
+        return LKI_FAIL(err, LK_NOT_OWNER, "%s: not held by this handle any more",
+                        call->keys[0].data);
     if (refusal->code != LK_OK && lki_reply_is_error(reply, "NOSCRIPT"))
         return lki_script_fail(err, reply, refusal);
     return lki_exchange_fail(client, reply, err);
 }
 
-/* whole: by digest, by text, and what came of it */
-static lk_status eval_variant(lk_client *client, const struct lk_eval *eval,
-                              const struct lki_run *run, lk_reply **out_reply, struct lk_error *err)
+static lk_status send_request(lk_client *client, struct lki_request *request,
+                              struct lki_pipeline *pipeline, lk_reply **out_reply,
+                              struct lk_error *err)
 {
-    struct lki_script_words words = {
-        .variant = run->variant, .lock_key = run->lock_key, .token = run->token};
-    struct lk_error refusal = {0};
-    bool has_loader = client->has_loader;
-    lk_reply *reply = NULL;
-    lk_status status = lki_eval_learn(client, eval->script, run->variant, run->deadline, err);
+    lk_status status = LK_OK;
+    bool is_unknown = false;
 
-    for (int by_text = 0; by_text < 2 && status == LK_OK; by_text++) {
-        words.by_text = by_text && !has_loader;
-        status = lki_script_words(&words, eval, err);
-        if (status != LK_OK) break;
-        struct lk_command command = {words.words, words.count};
-        struct lki_pipeline pipeline = {.commands = &command,
-                                        .count = 1,
-                                        .deadline = run->deadline,
-                                        .out_is_synced = run->out_is_synced,
-                                        .out_refusal = &refusal};
-
-        if (by_text && has_loader) pipeline.introduce[0] = run->variant;
-        refusal = (struct lk_error){0};
-        status = lki_exchange_send(client, &pipeline, &reply, err);
-        free(words.words);
-        if (status != LK_OK || by_text || !lki_reply_is_error(reply, "NOSCRIPT")) break;
-        lk_reply_free(reply); /* not known there: nothing ran */
-        reply = NULL;
-    }
-    if (status != LK_OK) return status;
-    if (lk_reply_type_of(reply) != LK_REPLY_ERROR) {
-        *out_reply = reply;
-        return LK_OK;
-    }
-    status = fail(client, run, reply, &refusal, err);
-    lk_reply_free(reply);
+    pipeline->commands = &request->command;
+    pipeline->count = 1;
+    do {
+        lk_reply_free(*out_reply); /* not known there: nothing ran */
+        *out_reply = NULL;
+        *pipeline->out_refusal = (struct lk_error){0};
+        pipeline->introduce[0] = request->introduce;
+        status = lki_exchange_send(client, pipeline, out_reply, err);
+        is_unknown = status == LK_OK && lki_reply_is_error(*out_reply, "NOSCRIPT");
+    } while (is_unknown && lki_script_spell_out(request, client->has_loader));
     return status;
 }
 
-lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const struct lki_run *run,
-                           lk_reply **out_reply, struct lk_error *err)
+lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t deadline,
+                         lk_reply **out_reply, struct lk_error *err)
 {
-    lk_status status = eval_variant(client, eval, run, out_reply, err);
-    bool is_open = status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED;
-    struct lki_debt *debt =
-        is_open && run->owe_until != 0 ? lki_debt_new(run->variant, eval, run->owe_until) : NULL;
+    struct lk_error refusal = {0};
+    struct lki_pipeline pipeline = {
+        .deadline = deadline, .out_is_synced = call->out_is_synced, .out_refusal = &refusal};
+    const struct lki_variant *variant = NULL;
+    lk_reply *reply = NULL;
+    lk_status status = lki_call_learn(client, call, deadline, &variant, err);
 
+    if (status != LK_OK) return status;
+    struct lki_request *request = lki_script_request(variant, call);
+    if (!request) return LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
+    status = send_request(client, request, &pipeline, &reply, err);
+    if (status == LK_OK && lk_reply_type_of(reply) == LK_REPLY_ERROR) {
+        status = fail(client, call, reply, &refusal, err);
+        lk_reply_free(reply);
+    } else if (status == LK_OK) {
+        *out_reply = reply;
+    }
+    bool is_open = status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED;
+    if (!is_open || call->owe_until == 0) {
+        free(request);
+        return status;
+    }
+    struct lki_debt *debt = lki_debt_new(request, client->has_loader, call->owe_until);
     if (debt) lki_topology_owe(client->topology, debt);
     return status;
 }
 
-lk_status lki_eval_synced(lk_client *client, const struct lk_eval *eval, struct lki_run run,
+lk_status lki_call_synced(lk_client *client, struct lki_call call, int64_t deadline,
                           lk_reply **out_reply, struct lk_error *err)
 {
     bool is_synced = true;
     lk_reply *reply = NULL;
 
-    run.out_is_synced = &is_synced;
-    lk_status status = lki_eval_variant(client, eval, &run, &reply, err);
+    call.out_is_synced = &is_synced;
+    lk_status status = lki_call_reply(client, &call, deadline, &reply, err);
     if (status == LK_OK) status = lki_exchange_check_synced(client, is_synced, err);
     if (status == LK_OK) {
         *out_reply = reply;
@@ -115,31 +140,6 @@ lk_status lki_eval_synced(lk_client *client, const struct lk_eval *eval, struct 
         lk_reply_free(reply);
     }
     return status;
-}
-
-struct lk_eval lki_eval_of(lk_client *client, const struct lki_call *call)
-{
-    return (struct lk_eval){.script = lki_context_script(client, call->script),
-                            .keys = call->keys,
-                            .key_count = call->key_count,
-                            .args = call->args,
-                            .arg_count = call->arg_count};
-}
-
-lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t deadline,
-                         lk_reply **out_reply, struct lk_error *err)
-{
-    struct lk_eval eval = lki_eval_of(client, call);
-    const char *preamble =
-        call->preamble ? lki_context_own_script(client, call->preamble)->text : "";
-    struct lki_run run = {.variant = lki_script_variant(eval.script, preamble),
-                          .deadline = deadline,
-                          .owe_until = call->owe_until,
-                          .out_is_synced = call->out_is_synced};
-
-    if (!run.variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    lki_script_digest(eval.script, run.variant); /* so that nobody is asked for it */
-    return lki_eval_variant(client, &eval, &run, out_reply, err);
 }
 
 lk_status lki_call_integer(lk_client *client, const struct lki_call *call, int64_t deadline,
@@ -160,8 +160,6 @@ lk_status lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t 
     if (!eval || !eval->script || !out_reply) {
         return LKI_FAIL(err, LK_INVALID, "an eval without script or answer (NULL)");
     }
-    const struct lki_variant *variant = lki_script_variant(eval->script, "");
-    if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    struct lki_run run = {.variant = variant, .deadline = lki_context_deadline(client, limit_ms)};
-    return lki_eval_synced(client, eval, run, out_reply, err);
+    return lki_call_synced(client, (struct lki_call){.eval = eval},
+                           lki_context_deadline(client, limit_ms), out_reply, err);
 }

@@ -6,55 +6,30 @@
 
 #include "exchange.h"
 
-/* Make sure that the digest of a variant is known, asking the server if need be: so it has the script
-   too. */
-LK_MUST_CHECK lk_status lki_eval_learn(lk_client *client, struct lk_script *script,
-                                       const struct lki_variant *variant, int64_t deadline,
+/*
+ * The text that a call runs, its digest known. That of a user's script is asked for at its first use, by
+ * which the server has the script too. NO_MEMORY, and of the asking.
+ */
+LK_MUST_CHECK lk_status lki_call_learn(lk_client *client, const struct lki_call *call,
+                                       int64_t deadline, const struct lki_variant **out,
                                        struct lk_error *err);
 
+/* Of one of lockkit's own scripts. Yours; NULL: no memory. */
+struct lki_request *lki_call_request(lk_client *client, const struct lki_call *call);
+
 /*
- * Run one variant of a script; by digest, then by text (or, with a loader, introduced) if the server
- * does not know it. With lock_key, an error that begins with NOTOWNER becomes NOT_OWNER.
+ * Run it; by digest, then by text (or, with a loader, introduced) if the server does not know that. The
+ * answer is yours to free, or the integer (lki_reply_integers()). An error of the preamble that begins
+ * with NOTOWNER becomes NOT_OWNER, of the first key.
  */
-struct lki_run {
-    const struct lki_variant *variant;
-    const char *lock_key; /* and token: the owner check's; NULL for none */
-    const char *token;
-    int64_t deadline;
-    int64_t owe_until; /* not 0: it gives back; where that is refused for now or not confirmed it is
-                          owed, so long. Of lockkit's own scripts only */
-    bool *out_is_synced; /* as in a pipeline */
-};
-LK_MUST_CHECK lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval,
-                                         const struct lki_run *run, lk_reply **out_reply,
-                                         struct lk_error *err);
-
-/* The same for a user's script: UNSYNCED when too few replicas have confirmed what it wrote. */
-LK_MUST_CHECK lk_status lki_eval_synced(lk_client *client, const struct lk_eval *eval,
-                                        struct lki_run run, lk_reply **out_reply,
-                                        struct lk_error *err);
-
-/* One of lockkit's own scripts with its keys and arguments, as its caller fills it in. */
-struct lki_call {
-    const char *script;
-    const char *preamble; /* another one that goes in front of it; NULL: none */
-    struct lk_bytes keys[6];
-    size_t key_count;
-    struct lk_bytes args[8];
-    size_t arg_count;
-    int64_t owe_until;   /* as in a run */
-    bool *out_is_synced; /* as in a pipeline */
-};
-
-/* As the functions for evals want it; borrows the call. */
-struct lk_eval lki_eval_of(lk_client *client, const struct lki_call *call);
-
-/* Run it; the answer is the integer (lki_reply_integers()), or yours to free. */
-LK_MUST_CHECK lk_status lki_call_integer(lk_client *client, const struct lki_call *call,
-                                         int64_t deadline, long long *out_answer,
-                                         struct lk_error *err);
 LK_MUST_CHECK lk_status lki_call_reply(lk_client *client, const struct lki_call *call,
                                        int64_t deadline, lk_reply **out_reply,
                                        struct lk_error *err);
+LK_MUST_CHECK lk_status lki_call_integer(lk_client *client, const struct lki_call *call,
+                                         int64_t deadline, long long *out_answer,
+                                         struct lk_error *err);
+/* For a user's script: UNSYNCED when too few replicas have confirmed what it wrote. */
+LK_MUST_CHECK lk_status lki_call_synced(lk_client *client, struct lki_call call, int64_t deadline,
+                                        lk_reply **out_reply, struct lk_error *err);
 
 #endif

@@ -208,23 +208,16 @@ static lk_status ask(lk_client *client, const char *key, const struct related *r
                      lk_reply **out_facts, struct lk_error *err)
 {
     char rows[LKI_NUMBER_MAX];
-    const struct lk_bytes keys[] = {lk_bytes_of(key), lk_bytes_of(related->queue),
-                                    lk_bytes_of(related->windows), lk_bytes_of(related->fence),
-                                    lk_bytes_of(related->permits)};
-    const struct lk_bytes args[] = {lki_number(rows, LK_INSPECT_ROWS), lk_bytes_of(related->holds)};
-    struct lk_eval eval = {.script = lki_context_script(client, "inspect"),
-                           .keys = keys,
-                           .key_count = is_together(client, key, related) ? 5 : 1,
-                           .args = args,
-                           .arg_count = 2};
-    const struct lki_variant *variant =
-        lki_script_variant(eval.script, lki_script_named("inspect_related")->source);
+    struct lki_call call = {
+        .script = "inspect",
+        .preamble = "inspect_related",
+        .keys = {lk_bytes_of(key), lk_bytes_of(related->queue), lk_bytes_of(related->windows),
+                 lk_bytes_of(related->fence), lk_bytes_of(related->permits)},
+        .key_count = is_together(client, key, related) ? 5 : 1,
+        .args = {lki_number(rows, LK_INSPECT_ROWS), lk_bytes_of(related->holds)},
+        .arg_count = 2};
 
-    if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
-    return lki_eval_variant(
-        client, &eval,
-        &(struct lki_run){.variant = variant, .deadline = lki_context_deadline(client, 0)},
-        out_facts, err);
+    return lki_call_reply(client, &call, lki_context_deadline(client, 0), out_facts, err);
 }
 
 lk_status lk_inspect(lk_client *client, const char *key, struct lk_inspection *out,

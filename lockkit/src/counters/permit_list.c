@@ -53,29 +53,24 @@ lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *sc
         if (status == LK_OK) memcpy(out_answer, answer, count * sizeof *answer);
         return status;
     }
-    struct lki_run how = {.deadline = list->deadline,
-                          .owe_until = list->owe_until,
-                          .out_is_synced = list->out_is_synced};
-    const struct lk_bytes keys[] = {lk_bytes_of(list->key), lk_bytes_of(list->timeouts),
-                                    lk_bytes_of(list->channel)};
     struct lk_bytes *args = calloc(list->count + 1, sizeof *args);
-    struct lk_eval eval = {.script = lki_context_script(list->client, script),
-                           .keys = keys,
-                           .key_count = sizeof keys / sizeof keys[0],
-                           .args = args};
+    struct lk_eval ids = {.args = args};
+    struct lki_call call = {
+        .script = script,
+        .preamble = "permits_sweep",
+        .eval = &ids,
+        .keys = {lk_bytes_of(list->key), lk_bytes_of(list->timeouts), lk_bytes_of(list->channel)},
+        .key_count = 3,
+        .owe_until = list->owe_until,
+        .out_is_synced = list->out_is_synced};
 
-    how.variant = lki_script_variant(eval.script,
-                                     lki_context_own_script(list->client, "permits_sweep")->text);
-    if (!args || !how.variant) {
-        free(args);
-        return LKI_FAIL(err, LK_NO_MEMORY, "%s", list->key);
-    }
-    if (list->number) args[eval.arg_count++] = lk_bytes_of(list->number);
+    if (!args) return LKI_FAIL(err, LK_NO_MEMORY, "%s", list->key);
+    if (list->number) args[ids.arg_count++] = lk_bytes_of(list->number);
     for (size_t i = 0; i < list->count; i++) {
-        args[eval.arg_count++] = (struct lk_bytes){.data = (const char *)list->ids[i].bytes,
-                                                   .len = sizeof list->ids[i].bytes};
+        args[ids.arg_count++] = (struct lk_bytes){.data = (const char *)list->ids[i].bytes,
+                                                  .len = sizeof list->ids[i].bytes};
     }
-    lk_status status = lki_eval_variant(list->client, &eval, &how, &reply, err);
+    lk_status status = lki_call_reply(list->client, &call, list->deadline, &reply, err);
     free(args);
     return status == LK_OK ? lki_reply_integers(reply, out_answer, count, err) : status;
 }

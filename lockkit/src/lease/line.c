@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "call/context.h"
+#include "call/eval.h"
 #include "wire/reply.h"
 
 /* What a socket that poll() calls writable takes at once: a third of the smallest buffer in use. */
@@ -22,15 +22,8 @@ enum { SLICE_BYTES = 8192, ANSWERS_MAX = 2 * LKI_ROUND_MAX };
 
 static const size_t nobody = SIZE_MAX;
 
-struct wording {
-    struct lki_script_words words;
-    struct lk_bytes keys[2];
-    struct lk_bytes args[2];
-    char lease[LKI_NUMBER_MAX];
-};
-
 struct lki_exchange {
-    struct wording wordings[LKI_ROUND_MAX];
+    struct lki_request *requests[LKI_ROUND_MAX]; /* owned; one for each query that is asked */
     struct lk_command commands[ANSWERS_MAX];
     size_t askers[ANSWERS_MAX]; /* the query of each command; nobody: ASKING */
     size_t count, sent, answered;
@@ -74,33 +67,25 @@ lk_status lki_line_status(enum lki_verdict verdict)
 
 /* ---- the words ------------------------------------------------------------------------------- */
 
-static bool word_renewal(lk_client *client, const lk_lock *lock, bool by_text, struct wording *out)
+/* A check goes by text: the new server has not seen it, and the old one does not see it again. */
+static struct lki_request *request_of(lk_client *client, const struct lki_query *query,
+                                      bool by_text)
 {
-    struct lk_eval eval = {.keys = out->keys, .key_count = 1, .args = out->args, .arg_count = 2};
+    const lk_lock *lock = query->lock;
+    char lease[LKI_NUMBER_MAX];
+    struct lki_call call = {.script = query->is_check ? "check" : lock->ops->renew_script,
+                            .preamble = query->is_check ? lock->ops->guard_script : NULL,
+                            .keys = {lk_bytes_of(lock->key)},
+                            .key_count = 1,
+                            .args = {lk_bytes_of(lock->token), lki_number(lease, lock->lease_ms)},
+                            .arg_count = query->is_check ? 1 : 2};
 
-    out->words.variant = lki_context_own_script(client, lock->ops->renew_script);
-    out->words.by_text = by_text && !client->has_loader;
-    out->keys[0] = lk_bytes_of(lock->key);
-    if (lock->renew_key) out->keys[eval.key_count++] = lk_bytes_of(lock->renew_key);
-    out->args[0] = lk_bytes_of(lock->token);
-    out->args[1] = lki_number(out->lease, lock->lease_ms);
-    return lki_script_words(&out->words, &eval, NULL) == LK_OK;
-}
-
-/* By text: the new server has not seen it, and the old one does not see it again. */
-static bool word_check(lk_client *client, const lk_lock *lock, struct wording *out)
-{
-    const struct lk_eval eval = {0};
-    lk_script *script = lki_context_script(client, "check");
-    const char *guard = lki_script_named(lock->ops->guard_script)->source;
-
-    out->words.variant = lki_script_variant(script, guard);
-    out->words.lock_key = lock->key;
-    out->words.token = lock->token;
-    out->words.by_text = !client->has_loader;
-    if (!out->words.variant) return false;
-    if (!out->words.by_text) lki_script_digest(script, out->words.variant);
-    return lki_script_words(&out->words, &eval, NULL) == LK_OK;
+    if (!query->is_check && lock->renew_key)
+        call.keys[call.key_count++] = lk_bytes_of(lock->renew_key);
+    struct lki_request *request = lki_call_request(client, &call);
+    if (request && (by_text || (query->is_check && !client->has_loader)))
+        (void)lki_script_spell_out(request, client->has_loader);
+    return request;
 }
 
 static void add_introduction(struct lki_exchange *exchange, const struct lki_variant *variant)
@@ -113,10 +98,9 @@ static void add_introduction(struct lki_exchange *exchange, const struct lki_var
         exchange->introductions[exchange->introduction_count++] = variant;
 }
 
-static void add_command(struct lki_exchange *exchange, const struct lk_bytes *words, size_t count,
-                        size_t asker)
+static void add_command(struct lki_exchange *exchange, struct lk_command command, size_t asker)
 {
-    exchange->commands[exchange->count] = (struct lk_command){words, count};
+    exchange->commands[exchange->count] = command;
     exchange->askers[exchange->count++] = asker;
 }
 
@@ -125,16 +109,13 @@ static bool add_query(struct lki_line *line, size_t i)
     static const struct lk_bytes asking = {.data = "ASKING", .len = 6};
     const struct lki_query *query = &line->round.queries[i];
     struct lki_exchange *exchange = line->exchange;
-    struct wording *wording = &exchange->wordings[i];
-    bool is_worded = query->is_check
-                         ? word_check(line->client, query->lock, wording)
-                         : word_renewal(line->client, query->lock, exchange->by_text, wording);
+    struct lki_request *request = request_of(line->client, query, exchange->by_text);
 
-    if (!is_worded) return false;
-    if (exchange->by_text && line->client->has_loader)
-        add_introduction(exchange, wording->words.variant);
-    if (query->is_asking) add_command(exchange, &asking, 1, nobody);
-    add_command(exchange, wording->words.words, wording->words.count, i);
+    if (!request) return false;
+    exchange->requests[i] = request;
+    if (request->introduce) add_introduction(exchange, request->introduce);
+    if (query->is_asking) add_command(exchange, (struct lk_command){&asking, 1}, nobody);
+    add_command(exchange, request->command, i);
     exchange->queries++;
     return true;
 }
@@ -142,7 +123,7 @@ static bool add_query(struct lki_line *line, size_t i)
 static void drop_exchange(struct lki_line *line)
 {
     for (size_t i = 0; line->exchange && i < line->round.count; i++)
-        free(line->exchange->wordings[i].words.words);
+        free(line->exchange->requests[i]);
     free(line->exchange);
     line->exchange = NULL;
 }

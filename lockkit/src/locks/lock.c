@@ -648,8 +648,6 @@ lk_status lk_lock_force_release(lk_lock *lock, struct lk_error *err)
 static lk_status eval_guarded(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
                               lk_reply **out_reply, struct lk_error *err)
 {
-    const struct lki_variant *variant = NULL;
-
     if (!eval || !eval->script || !out_reply) {
         return LKI_FAIL(err, LK_INVALID, "a guarded eval without script or answer (NULL)");
     }
@@ -660,13 +658,14 @@ static lk_status eval_guarded(lk_lock *lock, const struct lk_eval *eval, int64_t
     if (atomic_load(&lock->state) == LOCK_IDLE) {
         return LKI_FAIL(err, LK_INVALID, "%s: this handle holds nothing", lock->key);
     }
-    variant = lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
-    if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    struct lki_run run = {.variant = variant,
-                          .lock_key = lock->key,
-                          .token = lock->token,
-                          .deadline = lki_context_deadline(lock->client, limit_ms)};
-    return lki_eval_synced(lock->client, eval, run, out_reply, err);
+    struct lki_call call = {.preamble = lock->ops->guard_script,
+                            .eval = eval,
+                            .keys = {lk_bytes_of(lock->key)},
+                            .key_count = 1,
+                            .args = {lk_bytes_of(lock->token)},
+                            .arg_count = 1};
+    return lki_call_synced(lock->client, call, lki_context_deadline(lock->client, limit_ms),
+                           out_reply, err);
 }
 
 lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,

@@ -123,7 +123,7 @@ static void mutex_free(lk_lock *lock)
 
 struct run {
     lk_lock *lock;
-    const struct lk_eval *eval;
+    struct lki_call call; /* of the script, behind the owner check */
     const struct lki_variant *guarded;
     int64_t deadline; /* of the attempt under way */
     bool by_text;     /* send texts instead of digests, or the loader's introductions with them */
@@ -179,36 +179,34 @@ static lk_status send_run(struct run *run, lk_reply **replies, bool with_ttl, bo
     lk_lock *lock = run->lock;
     struct mutex_words words = {0};
     struct lki_call giving_back = release_call(lock);
-    struct lk_eval eval = lki_eval_of(lock->client, &giving_back);
-    bool is_introduced = run->by_text && lock->client->has_loader;
-    bool by_text = run->by_text && !is_introduced;
-    struct lki_script_words script = {
-        .variant = run->guarded, .lock_key = lock->key, .token = lock->token, .by_text = by_text};
-    struct lki_script_words release = {
-        .variant = lki_context_own_script(lock->client, "mutex_release"), .by_text = by_text};
+    bool has_loader = lock->client->has_loader;
+    struct lki_request *script = lki_script_request(run->guarded, &run->call);
+    struct lki_request *release = lki_call_request(lock->client, &giving_back);
+    lk_status status = LK_NO_MEMORY;
 
     make_words(lock, &words);
     run->refusal = (struct lk_error){0};
-    lk_status status = lki_script_words(&script, run->eval, err);
-    if (status == LK_OK) status = lki_script_words(&release, &eval, err);
-    if (status == LK_OK) {
+    if (!script || !release) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
+    } else {
+        if (run->by_text) (void)lki_script_spell_out(script, has_loader);
+        if (run->by_text) (void)lki_script_spell_out(release, has_loader);
         struct lk_command commands[RUN_COMMANDS] = {[RUN_SET] = {words.set, 6},
-                                                    [RUN_SCRIPT] = {script.words, script.count},
-                                                    [RUN_RELEASE] = {release.words, release.count},
+                                                    [RUN_SCRIPT] = script->command,
+                                                    [RUN_RELEASE] = release->command,
                                                     [RUN_TTL] = {words.ttl, 2}};
         struct lki_pipeline pipeline = {.commands = commands,
                                         .count = with_ttl ? RUN_COMMANDS : RUN_TTL,
                                         .deadline = run->deadline,
                                         .out_is_synced = &lock->is_synced,
+                                        .introduce = {script->introduce, release->introduce},
                                         .out_refusal = &run->refusal};
 
-        if (is_introduced) pipeline.introduce[0] = script.variant;
-        if (is_introduced) pipeline.introduce[1] = release.variant;
         lock->is_synced = true;
         status = lki_exchange_send(lock->client, &pipeline, replies, err);
     }
-    free(script.words);
-    free(release.words);
+    free(script);
+    free(release);
     *out_forgot = status == LK_OK && (lki_reply_is_error(replies[RUN_SCRIPT], "NOSCRIPT") ||
                                       lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT"));
     return status;
@@ -265,11 +263,11 @@ static lk_status run_whole(struct run *run, const struct lk_lock_options *option
     lk_status status = lki_lock_begin(lock, options, err);
 
     if (status != LK_OK) return status;
-    run->guarded =
-        lki_script_variant(run->eval->script, lki_script_named(lock->ops->guard_script)->source);
-    if (!run->guarded) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    status = lki_eval_learn(lock->client, run->eval->script, run->guarded,
-                            lki_context_deadline(lock->client, 0), err);
+    run->call.preamble = lock->ops->guard_script;
+    run->call.keys[run->call.key_count++] = lk_bytes_of(lock->key);
+    run->call.args[run->call.arg_count++] = lk_bytes_of(lock->token);
+    status = lki_call_learn(lock->client, &run->call, lki_context_deadline(lock->client, 0),
+                            &run->guarded, err);
     struct lki_pursuit pursuit = lki_lock_pursuit(lock, lki_clock_after_ms(options->wait_ms));
     pursuit.try_once = run_once;
     pursuit.arg = run;
@@ -283,7 +281,7 @@ lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
                        const struct lk_eval *eval, lk_reply **out_reply, struct lk_error *err)
 {
     struct lk_lock_options known;
-    struct run run = {.lock = lock, .eval = eval};
+    struct run run = {.lock = lock, .call.eval = eval};
 
     if (!lock || lock->ops->try_acquire != mutex_try_acquire || !eval || !eval->script ||
         !out_reply) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -20,15 +21,16 @@ static bool begin_all(struct lki_ask_all *all)
 
     for (size_t i = 0; i < all->count; i++) {
         struct lki_seat *seat = &all->seats[i];
-        struct lki_question unused;
 
         lk_reply_free(seat->reply);
+        free(seat->request);
         seat->reply = NULL;
+        seat->request = NULL;
         seat->why = (struct lk_error){0};
         seat->sent_at = 0;
         seat->round_trip_ns = -1;
         seat->phase = LKI_SEAT_IDLE;
-        if (all->ask && !all->ask(all->arg, i, &unused)) {
+        if (all->ask && !all->ask(all->arg, i, &seat->request)) {
             seat->why.code = LK_CANCELLED;
         } else {
             is_over |= lki_seat_begin(all, i) == LKI_ASK_IS_OVER;

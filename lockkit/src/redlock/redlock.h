@@ -37,7 +37,6 @@ struct redlock_member {
     bool may_be_released;         /* a release was sent, and not answered */
     bool is_watched;              /* its watchdog may touch it */
     bool is_checked;
-    bool by_text;     /* it does not know the digest of what is asked now */
     lk_status status; /* for the report */
     int sys_errno;
     char run_id[48]; /* "": not known */
@@ -79,23 +78,13 @@ int64_t lki_redlock_remaining_ms(const lk_lock *lock);
 /* How long a try waits for a server. */
 int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms);
 
-/* EVALSHA, or EVAL (with a loader: an introduction), of one of lockkit's scripts on a member's server: the key
-   and, with other_key, that one; the token; with lease_ms, that; with a word, that. */
-struct redlock_words {
-    const char *script;
-    const char *other_key;
-    int64_t lease_ms;
-    const char *word;
-    const char *instead_of_token;
-};
-void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
-                       struct lki_question *out);
+/* A call of one of lockkit's scripts on a member's server: the key and, if there is one, the other; the token,
+   behind which there is room. */
+struct lki_call lki_redlock_call(const struct redlock_member *member, const char *script,
+                                 const char *other_key);
 /* A release of this token by this script that the server has not confirmed. NULL: out of memory. */
 struct lki_debt *lki_redlock_debt(const struct redlock_member *member, const char *token,
                                   const char *script, int64_t until);
-/* Whether the answer was that the digest is not known; it is asked by text from now on. */
-bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply);
-
 /* A server may vote: it is known by no other name, and takes writes. For lki_ask_all; what arg points to
    begins with the redlock. */
 lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,

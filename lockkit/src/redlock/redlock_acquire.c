@@ -42,29 +42,28 @@ struct attempt {
 
 /* ---- the vote ------------------------------------------------------------------------------------ */
 
-static bool ask_for_vote(void *arg, size_t i, struct lki_question *out)
+static bool ask_for_vote(void *arg, size_t i, struct lki_request **out)
 {
     struct redlock *self = ((struct attempt *)arg)->self;
     const struct redlock_member *member = &self->members[i];
     const lk_lock *lock = &self->base;
+    char lease[LKI_NUMBER_MAX];
 
     if (member->is_watched) return false;
+    const struct lk_bytes lease_ms = lki_number(lease, lock->lease_ms);
     if (self->members_key) {
-        lki_redlock_words(member,
-                          &(struct redlock_words){.script = "redlock_acquire",
-                                                  .other_key = self->members_key,
-                                                  .lease_ms = lock->lease_ms,
-                                                  .word = self->members_hash},
-                          out);
-        return true;
+        struct lki_call call = lki_redlock_call(member, "redlock_acquire", self->members_key);
+
+        call.args[call.arg_count++] = lease_ms;
+        call.args[call.arg_count++] = lk_bytes_of(self->members_hash);
+        *out = lki_call_request(member->base.client, &call);
+    } else {
+        const struct lk_bytes words[] = {LK_BYTES("SET"),          lk_bytes_of(lock->key),
+                                         lk_bytes_of(lock->token), LK_BYTES("NX"),
+                                         LK_BYTES("PX"),           lease_ms};
+
+        *out = lki_wire_request(words, sizeof words / sizeof words[0]);
     }
-    out->words[0] = LK_BYTES("SET");
-    out->words[1] = lk_bytes_of(lock->key);
-    out->words[2] = lk_bytes_of(lock->token);
-    out->words[3] = LK_BYTES("NX");
-    out->words[4] = LK_BYTES("PX");
-    out->words[5] = lki_number(out->number, lock->lease_ms);
-    out->count = 6;
     return true;
 }
 
@@ -132,7 +131,6 @@ static enum lki_ask_turn count_vote(void *arg, size_t i)
     const lk_reply *reply = lki_seat_answer(seat);
     struct lk_error why = seat->why;
 
-    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_ASK_AGAIN;
     lk_status status = reply ? read_vote(self, i, reply, &why) : why.code;
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
@@ -190,15 +188,16 @@ static void count_silent(struct attempt *attempt)
 
 /* ---- a try that failed --------------------------------------------------------------------------- */
 
-static bool ask_to_undo(void *arg, size_t i, struct lki_question *out)
+/* By text: the answer may come when nobody is there to ask again. */
+static bool ask_to_undo(void *arg, size_t i, struct lki_request **out)
 {
-    struct attempt *attempt = arg;
+    const struct attempt *attempt = arg;
+    lk_client *client = attempt->self->seats[i].client;
+    struct lki_call call = lki_redlock_call(&attempt->self->members[i], "redlock_undo", NULL);
 
     if (!attempt->is_left[i] || !attempt->self->seats[i].redis) return false;
-    attempt->self->members[i].by_text =
-        true; /* the answer may come when nobody is there to ask again */
-    lki_redlock_words(&attempt->self->members[i], &(struct redlock_words){.script = "redlock_undo"},
-                      out);
+    *out = lki_call_request(client, &call);
+    if (*out) (void)lki_script_spell_out(*out, client->has_loader);
     return true;
 }
 
@@ -278,7 +277,6 @@ static lk_status make_token(struct redlock *self, struct lk_error *err)
 
         member->status = LK_CANCELLED;
         member->sys_errno = 0;
-        member->by_text = false;
         if (member->is_watched) continue; /* its vote is of the last hold */
         atomic_store(&member->vote, LKI_VOTE_NONE);
         lki_watchdog_expect(member->base.client->watchdog, &member->base);

@@ -141,18 +141,18 @@ struct renewal {
     struct lk_error why;
 };
 
-static bool ask_to_renew(void *arg, size_t i, struct lki_question *out)
+static bool ask_to_renew(void *arg, size_t i, struct lki_request **out)
 {
-    struct renewal *renewal = arg;
+    const struct renewal *renewal = arg;
     const struct redlock *self = renewal->self;
+    const struct redlock_member *member = &self->members[i];
+    char lease[LKI_NUMBER_MAX];
+    struct lki_call call = lki_redlock_call(
+        member, self->members_key ? "redlock_renew" : "mutex_renew", self->members_key);
 
-    if (!is_in(&self->members[i])) return false;
-    lki_redlock_words(
-        &self->members[i],
-        &(struct redlock_words){.script = self->members_key ? "redlock_renew" : "mutex_renew",
-                                .other_key = self->members_key,
-                                .lease_ms = renewal->lease_ms},
-        out);
+    if (!is_in(member)) return false;
+    call.args[call.arg_count++] = lki_number(lease, renewal->lease_ms);
+    *out = lki_call_request(member->base.client, &call);
     return true;
 }
 
@@ -177,7 +177,6 @@ static enum lki_ask_turn count_renewed(void *arg, size_t i)
     const lk_reply *reply = lki_seat_answer(seat);
     struct lk_error why = seat->why;
 
-    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_ASK_AGAIN;
     lk_status status = reply ? read_renewal(self, seat, &why) : why.code;
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
@@ -220,10 +219,8 @@ static void run_renewal(struct renewal *renewal)
                               .ask = ask_to_renew,
                               .settle = count_renewed};
 
-    for (size_t i = 0; i < self->count; i++) {
-        self->members[i].by_text = false;
+    for (size_t i = 0; i < self->count; i++)
         renewal->asked += is_in(&self->members[i]);
-    }
     lki_ask_all(&all);
     lki_redlock_note_silent(self, &renewal->why);
     for (size_t i = 0; i < self->count; i++)

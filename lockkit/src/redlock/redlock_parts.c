@@ -37,52 +37,29 @@ int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms)
 
 /* ---- what is asked ------------------------------------------------------------------------------- */
 
-void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
-                       struct lki_question *out)
+struct lki_call lki_redlock_call(const struct redlock_member *member, const char *script,
+                                 const char *other_key)
 {
     const lk_lock *whole = &member->redlock->base;
-    const struct lki_variant *variant = lki_context_own_script(member->base.client, what->script);
-    const char *token = what->instead_of_token ? what->instead_of_token : whole->token;
-    size_t n = 0;
 
-    bool has_loader = member->base.client->has_loader;
-    bool by_text = member->by_text && !has_loader;
-
-    if (member->by_text && has_loader) out->introduce = variant->text;
-    out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
-    out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
-    out->words[n++] = what->other_key ? LK_BYTES("2") : LK_BYTES("1");
-    out->words[n++] = lk_bytes_of(whole->key);
-    if (what->other_key) out->words[n++] = lk_bytes_of(what->other_key);
-    out->words[n++] = lk_bytes_of(token);
-    if (what->lease_ms > 0) out->words[n++] = lki_number(out->number, what->lease_ms);
-    if (what->word) out->words[n++] = lk_bytes_of(what->word);
-    out->count = n;
-}
-
-bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply)
-{
-    bool is_unknown = !member->by_text && lki_reply_is_error(reply, "NOSCRIPT");
-
-    member->by_text |= is_unknown;
-    return is_unknown;
+    return (struct lki_call){.script = script,
+                             .keys = {lk_bytes_of(whole->key),
+                                      other_key ? lk_bytes_of(other_key) : (struct lk_bytes){0}},
+                             .key_count = other_key ? 2 : 1,
+                             .args = {lk_bytes_of(whole->token)},
+                             .arg_count = 1};
 }
 
 struct lki_debt *lki_redlock_debt(const struct redlock_member *member, const char *token,
                                   const char *script, int64_t until)
 {
     lk_client *client = member->base.client;
-    const char *channel = member->base.wake_channel;
-    const struct lk_bytes keys[] = {lk_bytes_of(member->base.key),
-                                    lk_bytes_of(channel ? channel : "")};
-    const struct lk_bytes arg = lk_bytes_of(token);
-    const struct lk_eval eval = {.script = lki_context_script(client, script),
-                                 .keys = keys,
-                                 .key_count = strcmp(script, "mutex_release") == 0 ? 2 : 1,
-                                 .args = &arg,
-                                 .arg_count = 1};
+    bool is_told = strcmp(script, "mutex_release") == 0;
+    struct lki_call call =
+        lki_redlock_call(member, script, is_told ? member->base.wake_channel : NULL);
 
-    return lki_debt_new(lki_context_own_script(client, script), &eval, until);
+    call.args[0] = lk_bytes_of(token);
+    return lki_debt_new(lki_call_request(client, &call), client->has_loader, until);
 }
 
 /* ---- which servers ------------------------------------------------------------------------------- */

@@ -26,16 +26,14 @@ static bool may_be_there(const struct redlock_member *member)
     return vote != LKI_VOTE_NONE && vote != LKI_VOTE_RELEASED;
 }
 
-static bool ask_to_release(void *arg, size_t i, struct lki_question *out)
+static bool ask_to_release(void *arg, size_t i, struct lki_request **out)
 {
     const struct release *release = arg;
     const struct redlock_member *member = &release->self->members[i];
+    struct lki_call call = lki_redlock_call(member, "mutex_release", member->base.wake_channel);
 
     if (!may_be_there(member)) return false;
-    lki_redlock_words(
-        member,
-        &(struct redlock_words){.script = "mutex_release", .other_key = member->base.wake_channel},
-        out);
+    *out = lki_call_request(member->base.client, &call);
     return true;
 }
 
@@ -54,7 +52,6 @@ static enum lki_ask_turn count_released(void *arg, size_t i)
     const lk_reply *reply = lki_seat_answer(seat);
     struct lk_error why = seat->why;
 
-    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_ASK_AGAIN;
     member->sys_errno = reply ? 0 : why.sys_errno;
     member->status = why.code;
     if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
@@ -119,7 +116,6 @@ static void run_release(struct release *release)
                               .missing = releases_missing};
 
     for (size_t i = 0; i < self->count; i++) {
-        self->members[i].by_text = false;
         self->members[i].status = LK_CANCELLED;
         release->wanted += may_be_there(&self->members[i]);
     }
@@ -179,15 +175,13 @@ struct breaking {
     struct lk_error why;
 };
 
-static bool ask_to_break(void *arg, size_t i, struct lki_question *out)
+static bool ask_to_break(void *arg, size_t i, struct lki_request **out)
 {
     const struct redlock_member *member = &((struct breaking *)arg)->self->members[i];
+    struct lki_call call = lki_redlock_call(member, "force_release", member->base.wake_channel);
 
-    lki_redlock_words(member,
-                      &(struct redlock_words){.script = "force_release",
-                                              .other_key = member->base.wake_channel,
-                                              .instead_of_token = "string"},
-                      out);
+    call.args[0] = LK_BYTES("string");
+    *out = lki_call_request(member->base.client, &call);
     return true;
 }
 
@@ -198,8 +192,6 @@ static enum lki_ask_turn count_broken(void *arg, size_t i)
     const lk_reply *reply = lki_seat_answer(seat);
     struct lk_error why = seat->why;
 
-    if (reply && lki_redlock_is_unknown_script(&breaking->self->members[i], reply))
-        return LKI_ASK_AGAIN;
     if (lk_reply_type_of(reply) == LK_REPLY_INTEGER) {
         breaking->confirmed++;
         breaking->broken += lk_reply_integer(reply, 0) == 1;
@@ -222,8 +214,6 @@ lk_status lki_redlock_force(lk_lock *lock, int64_t deadline, struct lk_error *er
                               .ask = ask_to_break,
                               .settle = count_broken};
 
-    for (size_t i = 0; i < self->count; i++)
-        self->members[i].by_text = false;
     lki_ask_all(&all);
     lki_redlock_note_silent(self, &breaking.why);
     for (size_t i = 0; i < self->count; i++)

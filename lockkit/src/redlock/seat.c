@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -126,11 +127,13 @@ static enum lki_ask_turn fail_seat(struct lki_ask_all *all, size_t i)
 }
 
 /* Nothing is asked yet: what fails here is a connection of no use. */
-static lk_status introduce(struct lki_seat *seat, const struct lki_question *question, int64_t now)
+static lk_status introduce(struct lki_seat *seat, int64_t now)
 {
-    if (!question->introduce) return LK_OK;
+    if (!seat->request)
+        return LKI_FAIL(&seat->why, LK_NO_MEMORY, "%s", seat->client->url.seeds[0].label);
+    if (!seat->request->introduce) return LK_OK;
     lk_status status = lki_redis_introduce(seat->redis, &seat->client->url.seeds[0],
-                                           question->introduce, now, &seat->why);
+                                           seat->request->introduce->text, now, &seat->why);
     if (status != LK_UNKNOWN) return status;
     seat->why.code = LK_UNREACHABLE;
     return LK_UNREACHABLE;
@@ -139,16 +142,13 @@ static lk_status introduce(struct lki_seat *seat, const struct lki_question *que
 static enum lki_ask_turn ask_seat(struct lki_ask_all *all, size_t i)
 {
     struct lki_seat *seat = &all->seats[i];
-    struct lki_question question = {0};
 
     seat->phase = LKI_SEAT_IDLE;
     if (!all->ask) return settle(all, i);
-    if (!all->ask(all->arg, i, &question)) return LKI_ASK_GOES_ON;
     int64_t now = lki_clock_now();
-    lk_status status = introduce(seat, &question, now);
+    lk_status status = introduce(seat, now);
     if (status == LK_OK)
-        status = lki_redis_send(seat->redis, &(struct lk_command){question.words, question.count},
-                                1, now, &seat->why);
+        status = lki_redis_send(seat->redis, &seat->request->command, 1, now, &seat->why);
     if (status == LK_OK || status == LK_UNKNOWN) {
         seat->sent_at = now;
         seat->phase = LKI_SEAT_ASKED;
@@ -298,8 +298,9 @@ static enum lki_ask_turn hear(struct lki_ask_all *all, size_t i, lk_reply *reply
     seat->round_trip_ns = lki_clock_now() - seat->sent_at;
     seat->phase = LKI_SEAT_IDLE;
     tell_round_trip(seat, LK_OK);
-    enum lki_ask_turn turn = settle(all, i);
-    if (turn != LKI_ASK_AGAIN) return turn;
+    if (!lki_reply_is_error(reply, "NOSCRIPT") ||
+        !lki_script_spell_out(seat->request, seat->client->has_loader))
+        return settle(all, i);
     lk_reply_free(seat->reply);
     seat->reply = NULL;
     return ask_seat(all, i);
@@ -327,6 +328,8 @@ void lki_seat_dismiss(struct lki_seat *seat, struct lki_debt *debt, int64_t unti
 {
     bool is_connecting = seat->phase == LKI_SEAT_CONNECTING;
 
+    free(seat->request);
+    seat->request = NULL;
     if (seat->debt) lki_pool_owe(seat->pool, seat->debt);
     seat->debt = NULL;
     seat->phase = LKI_SEAT_IDLE;

@@ -4,7 +4,7 @@
 #ifndef LKI_SEAT_H
 #define LKI_SEAT_H
 
-#include "call/exchange.h"
+#include "call/eval.h"
 #include "wire/redis.h"
 
 struct lki_debt;
@@ -27,11 +27,12 @@ struct lki_seat {
     lk_client *client;     /* borrowed */
     struct lki_pool *pool; /* the client's */
     enum lki_seat_phase phase;
-    struct lki_redis *redis; /* lent to us, or being made; NULL: none */
-    uint64_t ticket;         /* of one that is parked, with an answer to come; 0: none */
-    unsigned owed;           /* answers to come, of which the last one counts */
-    struct lki_debt *debt;   /* owned; what was undone before, unanswered yet; NULL: nothing */
-    short events;            /* what poll() shall wait for */
+    struct lki_redis *redis;     /* lent to us, or being made; NULL: none */
+    uint64_t ticket;             /* of one that is parked, with an answer to come; 0: none */
+    unsigned owed;               /* answers to come, of which the last one counts */
+    struct lki_debt *debt;       /* owned; what was undone before, unanswered yet; NULL: nothing */
+    short events;                /* what poll() shall wait for */
+    struct lki_request *request; /* owned; the question of this round */
     int64_t begun_at;
     int64_t sent_at;       /* the question; 0: not sent */
     int64_t round_trip_ns; /* -1: no answer */
@@ -42,16 +43,7 @@ struct lki_seat {
 /* What an answer, or the news that none will come, is to the round. */
 enum lki_ask_turn {
     LKI_ASK_GOES_ON,
-    LKI_ASK_AGAIN,   /* this seat, the same question: as ask() words it now */
     LKI_ASK_IS_OVER, /* the others need not answer */
-};
-
-/* The words of one command, with room for a number; and a script that the server may not know. */
-struct lki_question {
-    struct lk_bytes words[10];
-    size_t count;
-    char number[LKI_NUMBER_MAX];
-    const char *introduce; /* borrowed: lki_redis_introduce(); NULL: none */
 };
 
 struct lki_ask_all {
@@ -60,8 +52,9 @@ struct lki_ask_all {
     int64_t deadline;
     unsigned pile_most; /* a parked connection that owes more is left where it is [0: none is] */
     void *arg;
-    /* The question for one server. False: it is not asked. NULL: nothing is asked, only checked. */
-    bool (*ask)(void *arg, size_t seat, struct lki_question *out);
+    /* The question for one server, which is the seat's to free; NULL: no memory. False: it is not asked.
+       Without this nothing is asked, only checked. */
+    bool (*ask)(void *arg, size_t seat, struct lki_request **out);
     /* Whether a server may be asked at all, from what it says of itself. NULL: any may. */
     lk_status (*check)(void *arg, size_t seat, const struct lki_identity *identity,
                        struct lk_error *err);

@@ -203,7 +203,7 @@ void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes
 void lki_topology_owe(void *arg, struct lki_debt *debt)
 {
     struct lki_topology *topology = arg;
-    const struct lk_bytes *key = &debt->words[0];
+    const struct lk_bytes *key = &debt->request->words[LKI_FIRST_KEY];
     int slot = lki_topology_is_cluster(topology) ? lki_slot_of(key->data, key->len) : LKI_NO_SLOT;
     struct lki_node *node = lki_topology_node(topology, slot, NULL);
 

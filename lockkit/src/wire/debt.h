@@ -11,17 +11,14 @@
 struct lki_debt {
     struct lki_debt *next; /* of a list that it is in */
     int64_t until;
-    bool is_astray;                   /* another server has the key by now, as the last one said */
-    const struct lki_variant *script; /* borrowed */
-    size_t key_count;
-    size_t count;
-    struct lk_bytes words[]; /* the keys, then the arguments; what they say stands behind */
+    bool is_astray; /* another server has the key by now, as the last one said */
+    struct lki_request
+        *request; /* owned; of one of lockkit's own scripts, which lives as long as its client */
 };
 
-/* Copies the words; the script, one of lockkit's own, lives as long as its client. until: the lease has
-   ended by then. NULL when out of memory: then the lease pays. */
-struct lki_debt *lki_debt_new(const struct lki_variant *script, const struct lk_eval *eval,
-                              int64_t until);
+/* Takes the request (NULL is fine), which is spelled out: nobody would be there to hear that the digest is
+   unknown. until: the lease has ended by then. NULL when out of memory: then the lease pays. */
+struct lki_debt *lki_debt_new(struct lki_request *request, bool has_loader, int64_t until);
 void lki_debt_free(struct lki_debt *debt); /* NULL is fine */
 
 /* Send it; one answer follows. Statuses of lki_redis_send(). */

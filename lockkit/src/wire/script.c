@@ -141,28 +141,73 @@ void lki_script_digest(struct lk_script *script, const struct lki_variant *varia
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-lk_status lki_script_words(struct lki_script_words *script, const struct lk_eval *eval,
-                           struct lk_error *err)
-{
-    size_t extra = script->lock_key ? 1 : 0;
-    size_t key_count = eval->key_count + extra;
-    size_t n = 0;
+/* A part of a command. */
+struct part {
+    const struct lk_bytes *words;
+    size_t count;
+};
 
-    script->words =
-        calloc(3 + eval->key_count + eval->arg_count + 2 * extra, sizeof *script->words);
-    if (!script->words) return LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
-    script->words[n++] = script->by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
-    script->words[n++] =
-        lk_bytes_of(script->by_text ? script->variant->text : script->variant->sha1);
-    script->words[n++] = lki_number(script->key_count, (long long)key_count);
-    for (size_t i = 0; i < eval->key_count; i++)
-        script->words[n++] = eval->keys[i];
-    if (script->lock_key) script->words[n++] = lk_bytes_of(script->lock_key);
-    for (size_t i = 0; i < eval->arg_count; i++)
-        script->words[n++] = eval->args[i];
-    if (script->lock_key) script->words[n++] = lk_bytes_of(script->token);
-    script->count = n;
-    return LK_OK;
+static struct lki_request *join(const struct part *parts, size_t count)
+{
+    size_t words = 0;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < count; words += parts[i++].count) {
+        for (size_t k = 0; k < parts[i].count; k++)
+            bytes += parts[i].words[k].len;
+    }
+    struct lki_request *request = malloc(sizeof *request + words * sizeof *request->words + bytes);
+    if (!request) return NULL;
+    *request = (struct lki_request){.command = {request->words, words}};
+    struct lk_bytes *word = request->words;
+    char *end = (char *)(word + words);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < parts[i].count; k++, word++) {
+            *word = (struct lk_bytes){.data = end, .len = parts[i].words[k].len};
+            if (word->len > 0) end = mempcpy(end, parts[i].words[k].data, word->len);
+        }
+    }
+    return request;
+}
+
+struct lki_request *lki_wire_request(const struct lk_bytes *words, size_t count)
+{
+    return join(&(struct part){words, count}, 1);
+}
+
+struct lki_request *lki_script_request(const struct lki_variant *variant,
+                                       const struct lki_call *call)
+{
+    static const struct lk_eval none;
+    const struct lk_eval *eval = call->eval ? call->eval : &none;
+    const size_t key_count = eval->key_count + call->key_count;
+    char keys[LKI_NUMBER_MAX];
+    const struct lk_bytes head[] = {LK_BYTES("EVALSHA"), lk_bytes_of(variant->sha1),
+                                    lki_number(keys, (long long)key_count)};
+    const struct part parts[] = {{head, 3},
+                                 {eval->keys, eval->key_count},
+                                 {call->keys, call->key_count},
+                                 {eval->args, eval->arg_count},
+                                 {call->args, call->arg_count}};
+    struct lki_request *request = join(parts, sizeof parts / sizeof parts[0]);
+
+    if (request) request->by_digest = variant;
+    return request;
+}
+
+bool lki_script_spell_out(struct lki_request *request, bool has_loader)
+{
+    const struct lki_variant *variant = request->by_digest;
+
+    if (!variant) return false;
+    request->by_digest = NULL;
+    if (has_loader) {
+        request->introduce = variant;
+    } else {
+        request->words[0] = LK_BYTES("EVAL");
+        request->words[1] = lk_bytes_of(variant->text);
+    }
+    return true;
 }
 
 lk_status lki_script_fail(struct lk_error *err, const lk_reply *reply,

@@ -34,20 +34,37 @@ bool lki_script_is_known(struct lk_script *script, const struct lki_variant *var
 void lki_script_set_digest(struct lk_script *script, const struct lki_variant *variant,
                            struct lk_bytes sha1);
 
-/* One EVALSHA (or EVAL when by_text) of a variant. */
-struct lki_script_words {
-    const struct lki_variant *variant;
-    const char *lock_key; /* not NULL: that and the token are appended to keys and arguments */
-    const char *token;
-    bool by_text;
-    struct lk_bytes *words; /* out, as the rest; owned */
-    size_t count;
-    char key_count[LKI_NUMBER_MAX];
+/* What a script is run with; borrows all of it. */
+struct lki_call {
+    const char *script;         /* one of lockkit's own; NULL: the eval's */
+    const char *preamble;       /* another of them that goes in front of it; NULL: none */
+    const struct lk_eval *eval; /* keys and arguments that go in front of these; NULL: none */
+    struct lk_bytes keys[6];
+    size_t key_count;
+    struct lk_bytes args[8];
+    size_t arg_count;
+    /* Not 0: it gives back, and where that is refused for now or not confirmed it is owed until then. Of
+       lockkit's own scripts only. */
+    int64_t owe_until;
+    bool *out_is_synced; /* as in a pipeline */
 };
 
-/* Owns: the words are yours to free; they borrow everything they name. */
-LK_MUST_CHECK lk_status lki_script_words(struct lki_script_words *script,
-                                         const struct lk_eval *eval, struct lk_error *err);
+enum { LKI_FIRST_KEY = 3 }; /* among the words of a request that runs a script with keys */
+
+/* A command, ready to be sent, with all that it says in one block of memory: free() ends it. */
+struct lki_request {
+    const struct lki_variant *by_digest; /* borrowed; NULL: no script, or spelled out */
+    const struct lki_variant *introduce; /* borrowed; sent ahead of it; NULL: nothing */
+    struct lk_command command;
+    struct lk_bytes words[]; /* the command's */
+};
+
+/* Of these words; of a call of this text, by digest. NULL: no memory. */
+struct lki_request *lki_wire_request(const struct lk_bytes *words, size_t count);
+struct lki_request *lki_script_request(const struct lki_variant *variant,
+                                       const struct lki_call *call);
+/* For a server that does not know the digest: by text, or introduced by the loader. False: it was so before. */
+bool lki_script_spell_out(struct lki_request *request, bool has_loader);
 
 /* lki_reply_fail(); or, if the script is not known there because it was not taken there, why:
    lki_redis_refusal(). */

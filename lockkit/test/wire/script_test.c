@@ -176,14 +176,15 @@ TEST(a_script_without_text_is_refused)
     lk_script_free(NULL);
 }
 
-static void check_words(const struct lki_script_words *words, const char *const *expected)
+static void check_words(const struct lki_request *request, const char *const *expected)
 {
-    for (size_t i = 0; i < words->count; i++) {
+    assert_ptr_equal(request->command.args, request->words);
+    for (size_t i = 0; i < request->command.count; i++) {
         assert_non_null(expected[i]);
-        assert_int_equal(words->words[i].len, strlen(expected[i]));
-        assert_memory_equal(words->words[i].data, expected[i], words->words[i].len);
+        assert_int_equal(request->words[i].len, strlen(expected[i]));
+        assert_memory_equal(request->words[i].data, expected[i], request->words[i].len);
     }
-    assert_null(expected[words->count]);
+    assert_null(expected[request->command.count]);
 }
 
 TEST(key_and_token_come_last_in_keys_and_arguments)
@@ -207,13 +208,42 @@ TEST(key_and_token_come_last_in_keys_and_arguments)
 
     memcpy(variant.sha1, digest, sizeof digest);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct lki_script_words words = {.variant = &variant,
-                                         .lock_key = rows[i].key,
-                                         .token = rows[i].token,
-                                         .by_text = rows[i].by_text};
+        struct lki_call call = {.eval = &eval};
 
-        assert_int_equal(lki_script_words(&words, &eval, NULL), LK_OK);
-        check_words(&words, rows[i].expected);
-        free(words.words);
+        if (rows[i].key) call.keys[call.key_count++] = lk_bytes_of(rows[i].key);
+        if (rows[i].token) call.args[call.arg_count++] = lk_bytes_of(rows[i].token);
+        struct lki_request *request = lki_script_request(&variant, &call);
+        assert_non_null(request);
+        memset(&call, 'x', sizeof call); /* it has copies of all */
+        if (rows[i].by_text) assert_true(lki_script_spell_out(request, false));
+        check_words(request, rows[i].expected);
+        assert_int_equal(lki_script_spell_out(request, false), !rows[i].by_text); /* once */
+        free(request);
     }
+}
+
+TEST(with_a_loader_it_stays_by_digest_and_is_introduced)
+{
+    char text[] = "return 1";
+    const struct lki_variant variant = {.text = text, .sha1 = "0123"};
+    struct lki_request *request = lki_script_request(&variant, &(struct lki_call){.script = "any"});
+
+    assert_non_null(request);
+    assert_null(request->introduce);
+    assert_true(lki_script_spell_out(request, true));
+    assert_ptr_equal(request->introduce, &variant);
+    check_words(request, (const char *const[]){"EVALSHA", "0123", "0", NULL});
+    assert_false(lki_script_spell_out(request, true));
+    free(request);
+}
+
+TEST(a_plain_command_has_nothing_to_spell_out)
+{
+    const struct lk_bytes words[] = {LK_BYTES("GET"), LK_BYTES("k1"), {0}};
+    struct lki_request *request = lki_wire_request(words, 3);
+
+    assert_non_null(request);
+    check_words(request, (const char *const[]){"GET", "k1", "", NULL});
+    assert_false(lki_script_spell_out(request, false));
+    free(request);
 }
