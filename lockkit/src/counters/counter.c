@@ -263,18 +263,8 @@ struct lki_pursuit lki_counter_pursuit(struct lki_counter *counter, int64_t unit
                                 .waiter = &counter->waiter,
                                 .what = counter->key,
                                 .channel = counter->channel,
-                                .deadline = lki_clock_after_ms(wait_ms)};
-}
-
-lk_status lki_counter_pursue(struct lki_counter *counter, struct lki_pursuit *pursuit,
-                             struct lk_error *err)
-{
-    bool may_wait = lki_clock_left_ms(pursuit->deadline) > 0;
-    lk_status status = lki_wait_pursue(pursuit, err);
-
-    if (may_wait)
-        atomic_store(&counter->is_cancelled, false); /* it has ended this one, or came late */
-    return status;
+                                .deadline = lki_clock_after_ms(wait_ms),
+                                .cancelled = wait_ms > 0 ? &counter->is_cancelled : NULL};
 }
 
 void lki_counter_cancel(struct lki_counter *counter)

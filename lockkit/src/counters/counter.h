@@ -90,10 +90,8 @@ LK_MUST_CHECK lk_status lki_counter_try_set(const struct lki_counter *counter, i
 LK_MUST_CHECK lk_status lki_counter_delete(const struct lki_counter *counter, const char *other_key,
                                            const char *message, struct lk_error *err);
 
-/* Begin a pursuit of so many units; the caller adds what it tries. */
+/* Begin a pursuit of so many units. A cancel that comes late ends with it. */
 struct lki_pursuit lki_counter_pursuit(struct lki_counter *counter, int64_t units, int64_t wait_ms);
-LK_MUST_CHECK lk_status lki_counter_pursue(struct lki_counter *counter, struct lki_pursuit *pursuit,
-                                           struct lk_error *err);
 void lki_counter_cancel(struct lki_counter *counter);
 
 /* Fill in who it is, and tell the hook. */

@@ -97,9 +97,8 @@ lk_status lk_latch_count(lk_latch *latch, int64_t *out_count, struct lk_error *e
     return leave(latch, status == LK_OK ? lki_counter_get(&latch->base, out_count, err) : status);
 }
 
-static lk_status look(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+static lk_status look(const struct lki_counter *counter, int64_t *out_ttl_ms, struct lk_error *err)
 {
-    const struct lki_counter *counter = arg;
     int64_t count = 0;
     lk_status status = lki_counter_get(counter, &count, err);
 
@@ -117,9 +116,9 @@ lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err)
         status = LKI_FAIL(err, LK_INVALID, "wait_ms must not be negative");
     if (status != LK_OK) return leave(latch, status);
     struct lki_pursuit pursuit = lki_counter_pursuit(&latch->base, 1, wait_ms);
-    pursuit.try_once = look;
-    pursuit.arg = &latch->base;
-    status = lki_counter_pursue(&latch->base, &pursuit, err);
+    do {
+        status = look(&latch->base, pursuit.ttl_ms, &pursuit.why);
+    } while (lki_wait_again(&pursuit, &status, err));
     lki_counter_emit(
         &latch->base,
         (struct lk_event){.type = LK_EVENT_ACQUIRE, .status = status, .attempts = pursuit.attempts},

@@ -134,9 +134,8 @@ static lk_status begin_anew(struct attempt *attempt, struct lk_error *err)
 }
 
 /* Asked again when the answer was lost: the ids are the same, so they are taken once. */
-static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+static lk_status try_once(struct attempt *attempt, int64_t *out_ttl_ms, struct lk_error *err)
 {
-    struct attempt *attempt = arg;
     const struct lki_backend *backend = attempt->list.client->backend;
     lk_status status = LK_UNKNOWN;
     bool is_synced = true;
@@ -198,12 +197,13 @@ static lk_status acquire(lk_permits *permits, const struct lk_permit_options *op
     size_t count = attempt->list.count;
     struct lki_pursuit pursuit =
         lki_counter_pursuit(&permits->base, (int64_t)count, options->wait_ms);
+    lk_status status = LK_OK;
 
     attempt->lease_ms = options->lease_ms ? options->lease_ms : default_lease_ms(permits);
-    pursuit.try_once = try_once;
-    pursuit.arg = attempt;
     pursuit.is_repeatable = true; /* the ids stay the same, or the hold is undone */
-    lk_status status = lki_counter_pursue(&permits->base, &pursuit, err);
+    do {
+        status = try_once(attempt, pursuit.ttl_ms, &pursuit.why);
+    } while (lki_wait_again(&pursuit, &status, err));
     bool has_place = status != LK_OK && lki_context_is_by_session(permits->base.client);
     if (status == LK_LOST || status == LK_UNSYNCED || attempt->is_open || has_place) undo(attempt);
     for (size_t i = 0; i < count; i++)

@@ -152,9 +152,8 @@ struct attempt {
     int64_t taken;
 };
 
-static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+static lk_status try_once(struct attempt *attempt, int64_t *out_ttl_ms, struct lk_error *err)
 {
-    struct attempt *attempt = arg;
     struct lki_step step = {
         .script = "semaphore_acquire", .number = attempt->permits, .is_to_sync = true};
     lk_status status = lki_counter_step(&attempt->semaphore->base, &step, err);
@@ -174,10 +173,12 @@ static lk_status take(struct attempt *attempt, int64_t wait_ms, struct lk_error 
     struct lki_pursuit pursuit = lki_counter_pursuit(&semaphore->base, attempt->permits, wait_ms);
     lk_status status = settle(semaphore, err);
 
-    pursuit.try_once = try_once;
-    pursuit.arg = attempt;
     pursuit.is_repeatable = true; /* steps are numbered */
-    if (status == LK_OK) status = lki_counter_pursue(&semaphore->base, &pursuit, err);
+    if (status == LK_OK) {
+        do {
+            status = try_once(attempt, pursuit.ttl_ms, &pursuit.why);
+        } while (lki_wait_again(&pursuit, &status, err));
+    }
     if (status != LK_OK && semaphore->base.is_unsettled && semaphore->unfinished == 0 &&
         undo(semaphore, UNDO_MAX_MS, NULL) != LK_OK) {
         status = LKI_FAIL(err, LK_UNKNOWN, "%s: no answer came", semaphore->base.key);

@@ -248,9 +248,8 @@ void lki_lock_undo(lk_lock *lock)
     lock->owe_until = 0;
 }
 
-static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+static lk_status acquire_once(lk_lock *lock, int64_t *out_ttl_ms, struct lk_error *err)
 {
-    lk_lock *lock = arg;
     lock->is_synced = true;
     int64_t deadline = lki_context_deadline(lock->client, 0);
     struct lki_watchdog *watchdog = lock->client->watchdog;
@@ -335,13 +334,11 @@ static lk_status become_holder(lk_lock *lock, const struct lk_lock_options *opti
 }
 
 /* Give back what a try without answer may have taken, and its place in a queue. */
-static lk_status undo_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+static lk_status undo_once(lk_lock *lock, struct lk_error *err)
 {
-    lk_lock *lock = arg;
     int64_t deadline = lki_context_deadline(lock->client, 0);
     lk_status status = lock->ops->release(lock, deadline, err);
 
-    if (out_ttl_ms) *out_ttl_ms = -2;
     if (status == LK_UNKNOWN) return LK_UNREACHABLE; /* it may be repeated */
     if (status != LK_OK && status != LK_NOT_OWNER) return status;
     if (lock->wait_ms > 0 && lock->ops->abandon) lock->ops->abandon(lock, deadline);
@@ -353,12 +350,12 @@ static lk_status undo_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
 static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     struct lki_pursuit undo = lki_lock_pursuit(lock, deadline);
+    lk_status status = LK_OK;
 
     undo.channel = NULL;
-    undo.try_once = undo_once;
-    undo.arg = lock;
-    lk_status status = lki_wait_pursue(&undo, err);
-
+    do {
+        status = undo_once(lock, &undo.why);
+    } while (lki_wait_again(&undo, &status, err));
     if (status == LK_UNREACHABLE || status == LK_EXHAUSTED || status == LK_BUSY)
         return LKI_FAIL(err, LK_UNKNOWN, "%s: a try was not answered, nor could it be undone",
                         lock->key);
@@ -376,9 +373,9 @@ static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *opti
     while (status == LK_OK) {
         struct lki_pursuit pursuit = lki_lock_pursuit(lock, deadline);
 
-        pursuit.try_once = acquire_once;
-        pursuit.arg = lock;
-        status = lki_wait_pursue(&pursuit, &why);
+        do {
+            status = acquire_once(lock, pursuit.ttl_ms, &pursuit.why);
+        } while (lki_wait_again(&pursuit, &status, &why));
         *out_attempts += pursuit.attempts;
         bool is_final = status != LK_UNKNOWN || lock->client->options.is_impatient;
         if (is_final || lki_clock_left_ms(deadline) == 0) break;

@@ -227,9 +227,8 @@ static lk_status free_for_second_run(lk_lock *lock, struct run *run, struct lk_e
     return LK_UNREACHABLE;
 }
 
-static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+static lk_status run_once(struct run *run, int64_t *out_ttl_ms, struct lk_error *err)
 {
-    struct run *run = arg;
     lk_lock *lock = run->lock;
     lk_reply *replies[RUN_COMMANDS] = {0};
     bool forgot = false;
@@ -249,7 +248,7 @@ static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
         if (is_taken && !has_run) {
             free_run_replies(replies);
             run->released = LK_SERVER; /* of what is taken now, until an answer says more */
-            return status == LK_OK ? run_once(arg, out_ttl_ms, err) : status;
+            return status == LK_OK ? run_once(run, out_ttl_ms, err) : status;
         }
     }
     return read_run(lock, run, replies, out_ttl_ms, err);
@@ -269,9 +268,11 @@ static lk_status run_whole(struct run *run, const struct lk_lock_options *option
     status = lki_call_learn(lock->client, &run->call, lki_context_deadline(lock->client, 0),
                             &run->guarded, err);
     struct lki_pursuit pursuit = lki_lock_pursuit(lock, lki_clock_after_ms(options->wait_ms));
-    pursuit.try_once = run_once;
-    pursuit.arg = run;
-    if (status == LK_OK) status = lki_wait_pursue(&pursuit, err);
+    if (status == LK_OK) {
+        do {
+            status = run_once(run, pursuit.ttl_ms, &pursuit.why);
+        } while (lki_wait_again(&pursuit, &status, err));
+    }
     lki_lock_emit(lock, LK_EVENT_RUN, status, begin, pursuit.attempts);
     if (run->reply) lki_lock_emit(lock, LK_EVENT_RELEASE, run->released, begin, 1);
     return status;

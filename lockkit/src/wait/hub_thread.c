@@ -232,15 +232,22 @@ static void hear_error(struct lki_hub *hub, struct lki_link *link, struct lk_byt
     }
 }
 
-static void hear(void *arg, struct lki_link *link, const lk_reply *message)
+/* All that has come. */
+static enum lki_link_news hear(struct lki_hub *hub, struct lki_link *link)
 {
-    struct lki_hub *hub = arg;
+    lk_reply *message = NULL;
+    enum lki_link_news news = lki_link_receive(link, &message);
 
-    if (lk_reply_type_of(message) == LK_REPLY_ERROR) {
-        hear_error(hub, link, lk_reply_bytes(message));
-    } else {
-        hear_message(hub, link, message);
+    while (message) {
+        if (lk_reply_type_of(message) == LK_REPLY_ERROR) {
+            hear_error(hub, link, lk_reply_bytes(message));
+        } else {
+            hear_message(hub, link, message);
+        }
+        lk_reply_free(message);
+        news = lki_link_receive(link, &message);
     }
+    return news;
 }
 
 /* ---- the turns ------------------------------------------------------------------------------------------------ */
@@ -313,7 +320,7 @@ static bool sleep_and_hear(struct lki_hub *hub, int64_t until)
     count = 1;
     for (struct lki_link *link = hub->links; link; link = link->next) {
         if (fds[count++].revents == 0) continue;
-        enum lki_link_news news = lki_link_hear(link, hear, hub);
+        enum lki_link_news news = hear(hub, link);
         is_more |= news != LINK_SAME;
         lki_routes_take_news(hub, link, news);
     }

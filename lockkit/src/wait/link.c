@@ -176,16 +176,11 @@ enum lki_link_news lki_link_tend(struct lki_link *link)
     return link->redis ? end_attempt(link, LK_UNREACHABLE) : begin_attempt(link);
 }
 
-enum lki_link_news lki_link_hear(struct lki_link *link, lki_link_hearer hear, void *arg)
+enum lki_link_news lki_link_receive(struct lki_link *link, lk_reply **out)
 {
+    *out = NULL;
     if (!link->is_open) return link->redis ? go_on(link) : LINK_SAME;
-    for (;;) {
-        lk_reply *message = NULL;
-
-        if (lki_redis_receive(link->redis, &message, NULL) != LK_OK) return lose(link);
-        if (!message) return LINK_SAME;
-        link->is_pinged = false; /* whatever it says, it lives */
-        hear(arg, link, message);
-        lk_reply_free(message);
-    }
+    if (lki_redis_receive(link->redis, out, NULL) != LK_OK) return lose(link);
+    if (*out) link->is_pinged = false; /* whatever it says, it lives */
+    return LINK_SAME;
 }

@@ -47,7 +47,6 @@ enum lki_link_news {
 };
 
 /* Called with each message or error from the server. */
-typedef void (*lki_link_hearer)(void *arg, struct lki_link *link, const lk_reply *message);
 
 /* Takes the reference to the node, also when it fails (NULL: out of memory). */
 struct lki_link *lki_link_new(const struct lk_client_options *options, struct lki_node *node,
@@ -67,7 +66,8 @@ int64_t lki_link_due(const struct lki_link *link);
 /* Send what was asked for, and do what is due: connect, give up, see whether it lives. After LINK_LOST
    it is closed. */
 enum lki_link_news lki_link_tend(struct lki_link *link);
-/* The socket is ready: go on connecting, or hear what there is. After LINK_LOST it is closed. */
-enum lki_link_news lki_link_hear(struct lki_link *link, lki_link_hearer hear, void *arg);
+/* The socket is ready: go on connecting, or receive a message, which is yours; *out NULL: there is no more.
+   After LINK_LOST it is closed. */
+enum lki_link_news lki_link_receive(struct lki_link *link, lk_reply **out);
 
 #endif

@@ -9,7 +9,6 @@
  */
 #include "wait.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
@@ -22,8 +21,9 @@ enum {
 };
 
 /* Until when to sleep if nobody wakes us: at most the holder's TTL, at most poll_ms, with jitter. */
-static int64_t sleep_until(const struct lki_pursuit *pursuit, int64_t ttl_ms)
+static int64_t sleep_until(const struct lki_pursuit *pursuit)
 {
+    int64_t ttl_ms = pursuit->ttl;
     int64_t poll_ms = pursuit->client->options.poll_ms;
     int64_t sleep_ms = ttl_ms < 0 ? (ttl_ms == -1 ? poll_ms : 0) : ttl_ms;
     int64_t jitter_ms = 0;
@@ -35,9 +35,9 @@ static int64_t sleep_until(const struct lki_pursuit *pursuit, int64_t ttl_ms)
     return until < pursuit->deadline ? until : pursuit->deadline;
 }
 
-static int64_t pause_until(const struct lki_pursuit *pursuit, struct lki_backoff *backoff)
+static int64_t pause_until(struct lki_pursuit *pursuit)
 {
-    int64_t until = lki_clock_after_ms(lki_backoff_next(backoff, SPIN_MAX_MS));
+    int64_t until = lki_clock_after_ms(lki_backoff_next(&pursuit->backoff, SPIN_MAX_MS));
 
     return until < pursuit->deadline ? until : pursuit->deadline;
 }
@@ -53,69 +53,63 @@ static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
     return status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
 }
 
-/* Joined: try, sleep, try. A release that woke us and that we leave untried is handed on, or the
-   next waiter would sleep beside a free lock. */
-static lk_status try_and_wait(struct lki_pursuit *pursuit, struct lk_error *err)
+/* After the first try: subscribe, and try again. */
+static bool join(struct lki_pursuit *pursuit, lk_status *status)
 {
-    struct lki_hub *hub = pursuit->client->hub;
-    struct lki_backoff backoff = {1}; /* so the first pause is 1 or 2 ms */
-    int64_t ttl_ms = 0;
-    bool is_woken = false;
-    lk_status status = LK_OK;
+    int64_t poll_ms = pursuit->client->options.poll_ms;
 
-    for (;;) {
-        ttl_ms = -2;
-        pursuit->attempts++;
-        status = pursuit->try_once(pursuit->arg, &ttl_ms, err);
-        lk_status tried = status;
-        bool is_out = is_passing(pursuit, status);
-        if (status != LK_BUSY && !is_out) break;
-        status = lki_hub_wait(hub, pursuit->waiter,
-                              pursuit->channel && !is_out ? sleep_until(pursuit, ttl_ms)
-                                                          : pause_until(pursuit, &backoff));
-        is_woken = status == LK_OK;
-        if (status == LK_CANCELLED) {
-            (void)LKI_FAIL(err, LK_CANCELLED, "%s: the wait was cancelled", pursuit->what);
-            break;
-        }
-        if (lki_clock_left_ms(pursuit->deadline) == 0 && is_out) {
-            status = tried; /* err has why */
-            break;
-        }
-        if (lki_clock_left_ms(pursuit->deadline) == 0) {
-            status = LKI_FAIL(err, LK_BUSY, "%s: not free after %u tries", pursuit->what,
-                              pursuit->attempts);
-            break;
-        }
-    }
-    if (is_woken && status != LK_OK) lki_hub_unwake(hub, pursuit->waiter);
-    return status;
-}
-
-static lk_status pursue(struct lki_pursuit *pursuit, struct lk_error *err)
-{
-    struct lki_hub *hub = pursuit->client->hub;
-    lk_status status = pursuit->try_once(pursuit->arg, NULL, err);
-
-    pursuit->attempts = 1;
-    if (status != LK_BUSY && !is_passing(pursuit, status)) return status;
-    if (lki_clock_left_ms(pursuit->deadline) == 0) return status;
+    if (lki_clock_left_ms(pursuit->deadline) == 0) return false;
     /* Who is out of reach is soon asked again, subscribed or not. */
-    int64_t confirm_by =
-        lki_clock_after_ms(status == LK_BUSY ? pursuit->client->options.poll_ms : 0);
+    int64_t confirm_by = lki_clock_after_ms(*status == LK_BUSY ? poll_ms : 0);
     if (confirm_by > pursuit->deadline) confirm_by = pursuit->deadline;
-    status = lki_hub_join(hub, pursuit->waiter, pursuit->channel, confirm_by, err);
-    if (status != LK_OK) return status;
-    status = try_and_wait(pursuit, err);
-    lki_hub_leave(hub, pursuit->waiter);
-    return status;
+    *status = lki_hub_join(pursuit->client->hub, pursuit->waiter, pursuit->channel, confirm_by,
+                           &pursuit->why);
+    if (*status != LK_OK) return false;
+    pursuit->ttl_ms = &pursuit->ttl;
+    pursuit->backoff = (struct lki_backoff){1}; /* so the first pause is 1 or 2 ms */
+    return true;
 }
 
-lk_status lki_wait_pursue(struct lki_pursuit *pursuit, struct lk_error *err)
+/* Joined: sleep, and try again. */
+static bool sleep_on(struct lki_pursuit *pursuit, lk_status *status)
 {
-    struct lk_error why = {0};
-    lk_status status = pursue(pursuit, &why);
+    bool is_out = *status != LK_BUSY;
+    int64_t until = pursuit->channel && !is_out ? sleep_until(pursuit) : pause_until(pursuit);
+    lk_status waited = lki_hub_wait(pursuit->client->hub, pursuit->waiter, until);
 
-    if (err && status != LK_OK) *err = why; /* tries before a success are no failure */
-    return status;
+    pursuit->is_woken = waited == LK_OK;
+    if (waited == LK_CANCELLED) {
+        *status =
+            LKI_FAIL(&pursuit->why, LK_CANCELLED, "%s: the wait was cancelled", pursuit->what);
+        return false;
+    }
+    if (lki_clock_left_ms(pursuit->deadline) > 0) return true;
+    if (!is_out) /* else why is said already */
+        *status = LKI_FAIL(&pursuit->why, LK_BUSY, "%s: not free after %u tries", pursuit->what,
+                           pursuit->attempts);
+    return false;
+}
+
+/* A release that woke us and that we leave untried is handed on, or the next waiter would sleep beside a
+   free lock. */
+static void leave(struct lki_pursuit *pursuit, lk_status status)
+{
+    struct lki_hub *hub = pursuit->client->hub;
+
+    if (pursuit->is_woken && status != LK_OK) lki_hub_unwake(hub, pursuit->waiter);
+    lki_hub_leave(hub, pursuit->waiter);
+}
+
+bool lki_wait_again(struct lki_pursuit *pursuit, lk_status *status, struct lk_error *err)
+{
+    bool is_first = pursuit->attempts++ == 0;
+    bool goes_on = *status == LK_BUSY || is_passing(pursuit, *status);
+
+    if (goes_on) goes_on = is_first ? join(pursuit, status) : sleep_on(pursuit, status);
+    pursuit->ttl = -2;
+    if (goes_on) return true;
+    if (pursuit->ttl_ms) leave(pursuit, *status);
+    if (pursuit->cancelled) atomic_store(pursuit->cancelled, false);
+    if (err && *status != LK_OK) *err = pursuit->why; /* tries before a success are no failure */
+    return false;
 }

@@ -1,11 +1,12 @@
 /*
- * The one loop of everything that can be waited for: try, wait, try, until the deadline.
+ * How everything is waited for: try, wait, try, until the deadline.
  */
 #ifndef LKI_WAIT_H
 #define LKI_WAIT_H
 
 #include <stdint.h>
 
+#include "base/backoff.h"
 #include "call/context.h"
 #include "hub.h"
 
@@ -14,23 +15,28 @@ struct lki_pursuit {
     struct lki_waiter *waiter; /* borrowed */
     const char *what;          /* what is waited for, in errors: a key */
     const char *channel;       /* where its release is published; NULL: nowhere, so back off */
-    /*
-     * Try once, as often as it takes. BUSY goes on waiting, at most *out_ttl_ms when it has said so
-     * (-1: nobody knows; -2: as soon as may be); so do UNREACHABLE, EXHAUSTED, and UNKNOWN of
-     * what is repeatable, after pauses; every other status ends the pursuit.
-     */
-    lk_status (*try_once)(void *arg, int64_t *out_ttl_ms, struct lk_error *err);
-    void *arg;
-    int64_t deadline;   /* of the wait */
-    bool is_repeatable; /* a try whose answer was lost may simply be sent again */
-    unsigned attempts;  /* out: how often it was tried */
+    int64_t deadline;          /* of the wait */
+    bool is_repeatable;        /* a try whose answer was lost may simply be sent again */
+    _Atomic bool *cancelled;   /* borrowed; false again at the end; may be NULL */
+
+    /* A try says there how long to wait at most (-1: nobody knows); NULL: the first one need not. */
+    int64_t *ttl_ms;
+    struct lk_error why; /* for the tries */
+    unsigned attempts;   /* tries so far */
+    int64_t ttl;         /* below: wait.c's. -2: as soon as may be */
+    struct lki_backoff backoff;
+    bool is_woken;
 };
 
 /*
- * Returns  what the last try answered; BUSY when the deadline came first (UNREACHABLE, UNKNOWN: that is
- *          why); CANCELLED by
- *          lki_hub_cancel(); NO_MEMORY. The first try passes NULL for out_ttl_ms.
+ * After a try: whether to try again, which has been waited for:
+ *     do status = try(..., pursuit.ttl_ms, &pursuit.why);
+ *     while (lki_wait_again(&pursuit, &status, err));
+ * BUSY goes on waiting; so do UNREACHABLE, EXHAUSTED, and UNKNOWN of what is repeatable, after pauses.
+ *
+ * Returns  false: it is over, with *status: what the last try answered; BUSY when the deadline came first
+ *          (UNREACHABLE, UNKNOWN: that is why); CANCELLED by lki_hub_cancel(); NO_MEMORY. Not OK: *err is filled.
  */
-LK_MUST_CHECK lk_status lki_wait_pursue(struct lki_pursuit *pursuit, struct lk_error *err);
+bool lki_wait_again(struct lki_pursuit *pursuit, lk_status *status, struct lk_error *err);
 
 #endif
