@@ -20,7 +20,7 @@ static lk_status ask_digest(lk_client *client, lk_script *script, const struct l
     if (lki_script_is_known(script, variant)) return LK_OK;
     struct lki_pipeline pipeline = {
         .commands = &(struct lk_command){words, 3}, .count = 1, .deadline = deadline};
-    lk_status status = lki_exchange_send(client, &pipeline, &reply, err);
+    lk_status status = lki_route_send(client, &pipeline, &reply, err);
     if (status == LK_UNKNOWN) { /* harmless if it happened, and nothing of the caller's ran */
         if (err) err->code = LK_UNREACHABLE;
         return LK_UNREACHABLE;
@@ -75,32 +75,18 @@ static lk_status fail(const lk_client *client, const struct lki_call *call, cons
     return lki_exchange_fail(client, reply, err);
 }
 
-static lk_status send_request(lk_client *client, struct lki_request *request,
-                              struct lki_pipeline *pipeline, lk_reply **out_reply,
-                              struct lk_error *err)
+/* What gave back, and is not done for now. Takes the request. */
+static void owe(lk_client *client, struct lki_request *request, int64_t until)
 {
-    lk_status status = LK_OK;
-    bool is_unknown = false;
+    struct lki_debt *debt = lki_debt_new(request, client->has_loader, until);
 
-    pipeline->commands = &request->command;
-    pipeline->count = 1;
-    do {
-        lk_reply_free(*out_reply); /* not known there: nothing ran */
-        *out_reply = NULL;
-        *pipeline->out_refusal = (struct lk_error){0};
-        pipeline->introduce[0] = request->introduce;
-        status = lki_exchange_send(client, pipeline, out_reply, err);
-        is_unknown = status == LK_OK && lki_reply_is_error(*out_reply, "NOSCRIPT");
-    } while (is_unknown && lki_script_spell_out(request, client->has_loader));
-    return status;
+    if (debt) lki_topology_owe(client->topology, debt);
 }
 
 lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t deadline,
                          lk_reply **out_reply, struct lk_error *err)
 {
     struct lk_error refusal = {0};
-    struct lki_pipeline pipeline = {
-        .deadline = deadline, .out_is_synced = call->out_is_synced, .out_refusal = &refusal};
     const struct lki_variant *variant = NULL;
     lk_reply *reply = NULL;
     lk_status status = lki_call_learn(client, call, deadline, &variant, err);
@@ -108,7 +94,19 @@ lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t
     if (status != LK_OK) return status;
     struct lki_request *request = lki_script_request(variant, call);
     if (!request) return LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
-    status = send_request(client, request, &pipeline, &reply, err);
+    struct lki_pipeline pipeline = {.commands = &request->command,
+                                    .count = 1,
+                                    .deadline = deadline,
+                                    .out_is_synced = call->out_is_synced,
+                                    .out_refusal = &refusal};
+    do {
+        lk_reply_free(reply); /* not known there: nothing ran */
+        reply = NULL;
+        refusal = (struct lk_error){0};
+        pipeline.introduce[0] = request->introduce;
+        status = lki_route_send(client, &pipeline, &reply, err);
+    } while (status == LK_OK && lki_reply_is_error(reply, "NOSCRIPT") &&
+             lki_script_spell_out(request, client->has_loader));
     if (status == LK_OK && lk_reply_type_of(reply) == LK_REPLY_ERROR) {
         status = fail(client, call, reply, &refusal, err);
         lk_reply_free(reply);
@@ -116,12 +114,11 @@ lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t
         *out_reply = reply;
     }
     bool is_open = status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED;
-    if (!is_open || call->owe_until == 0) {
+    if (is_open && call->owe_until != 0) {
+        owe(client, request, call->owe_until);
+    } else {
         free(request);
-        return status;
     }
-    struct lki_debt *debt = lki_debt_new(request, client->has_loader, call->owe_until);
-    if (debt) lki_topology_owe(client->topology, debt);
     return status;
 }
 

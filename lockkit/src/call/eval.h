@@ -4,7 +4,7 @@
 #ifndef LKI_EVAL_H
 #define LKI_EVAL_H
 
-#include "exchange.h"
+#include "route.h"
 
 /*
  * The text that a call runs, its digest known. That of a user's script is asked for at its first use, by

@@ -100,39 +100,6 @@ static void find_slots(const struct lki_pipeline *pipeline, int *slots)
 
 /* ---- redirections --------------------------------------------------------------------------------- */
 
-/* "MOVED 3999 127.0.0.1:6381": the part behind the second blank. */
-static bool read_redirection(const lk_reply *reply, const char *code, int *out_slot,
-                             struct lk_bytes *out_address)
-{
-    struct lk_bytes text = lk_reply_bytes(reply);
-    size_t code_len = strlen(code);
-    char *rest = NULL;
-
-    if (!lki_reply_is_error(reply, code) || text.len < code_len + 2) return false;
-    long slot = strtol(text.data + code_len, &rest, 10);
-    if (slot < 0 || slot >= LKI_SLOTS || *rest != ' ') return false;
-    *out_slot = (int)slot;
-    *out_address = lk_bytes_of(rest + 1);
-    return true;
-}
-
-bool lki_route_learn(struct lki_topology *topology, const lk_reply *reply,
-                     const struct lki_node *node)
-{
-    struct lk_bytes address = {0};
-    int slot = 0;
-
-    if (read_redirection(reply, "MOVED ", &slot, &address)) {
-        lki_topology_moved(topology, slot, address, node);
-        return true;
-    }
-    bool is_demoted = lki_reply_kin(reply) == LKI_OF_REPLICA;
-
-    if (is_demoted) lki_pool_renew(node->pool); /* its own name may lead to another */
-    if (is_demoted || lki_reply_is_error(reply, "CLUSTERDOWN ")) lki_topology_doubt(topology);
-    return is_demoted;
-}
-
 /* Not executed, and it may be elsewhere or later. */
 static bool is_to_repeat(const lk_reply *reply)
 {
@@ -142,7 +109,6 @@ static bool is_to_repeat(const lk_reply *reply)
 /* For whom. */
 struct trip {
     lk_client *client;
-    struct lki_topology *topology;
     struct lk_error *err;
 };
 
@@ -154,9 +120,9 @@ static lk_status ask_there(const struct trip *trip, int slot, struct lk_bytes ad
     struct lki_pipeline pipeline = *step;
     struct lk_command *commands = calloc(step->count + 1, sizeof *commands);
     lk_reply **answers = calloc(step->count + 1, sizeof(lk_reply *));
-    struct lki_node *told_by = lki_topology_node(trip->topology, slot, trip->err);
+    struct lki_node *told_by = lki_topology_node(trip->client->topology, slot, trip->err);
     struct lki_node *node =
-        told_by ? lki_topology_at(trip->topology, address, told_by, trip->err) : NULL;
+        told_by ? lki_topology_at(trip->client->topology, address, told_by, trip->err) : NULL;
     lk_status status = LK_UNREACHABLE;
 
     pipeline.commands = commands;
@@ -164,17 +130,17 @@ static lk_status ask_there(const struct trip *trip, int slot, struct lk_bytes ad
     if (commands && answers && node) {
         commands[0] = (struct lk_command){&asking, 1};
         memcpy(commands + 1, step->commands, step->count * sizeof *commands);
-        status = lki_one_server_exchange(trip->client, node, &pipeline, answers, trip->err);
+        status = lki_exchange_at(trip->client, node, &pipeline, answers, trip->err);
         if (status == LK_OK) {
             lk_reply_free(answers[0]);
             memcpy(replies, answers + 1, step->count * sizeof(lk_reply *));
         }
     } else if (node) {
         status = LKI_FAIL(trip->err, LK_NO_MEMORY, "a pipeline");
+        lki_node_unref(node);
     } else if (trip->err) {
         trip->err->code = status;
     }
-    lki_node_unref(node);
     lki_node_unref(told_by);
     free(answers);
     free(commands);
@@ -196,14 +162,9 @@ static bool pause_before(int64_t deadline, unsigned tries)
 static lk_status send_to_owner(const struct trip *trip, int slot,
                                const struct lki_pipeline *pipeline, lk_reply **replies)
 {
-    struct lki_node *node = lki_topology_node(trip->topology, slot, trip->err);
+    struct lki_node *node = lki_topology_node(trip->client->topology, slot, trip->err);
 
-    if (!node) return LK_UNREACHABLE;
-    lk_status status = lki_one_server_exchange(trip->client, node, pipeline, replies, trip->err);
-    for (size_t i = 0; i < pipeline->count && status == LK_OK; i++)
-        (void)lki_route_learn(trip->topology, replies[i], node);
-    lki_node_unref(node);
-    return status;
+    return lki_exchange_at(trip->client, node, pipeline, replies, trip->err);
 }
 
 static void free_replies(lk_reply **replies, size_t count)
@@ -234,8 +195,8 @@ static lk_status follow(const struct trip *trip, int slot, const struct lki_pipe
         struct lk_bytes told = {0};
         char address[ADDRESS_MAX] = "";
         int moved = slot;
-        bool is_ask = read_redirection(refusal, "ASK ", &moved, &told);
-        bool is_told = is_ask || read_redirection(refusal, "MOVED ", &moved, &told);
+        bool is_ask = lki_exchange_redirection(refusal, "ASK ", &moved, &told);
+        bool is_told = is_ask || lki_exchange_redirection(refusal, "MOVED ", &moved, &told);
 
         /* A transaction over two slots is refused wherever it goes; of other commands than first_key()
            knows, the server knows the key. */
@@ -376,7 +337,7 @@ static lk_status send_shares(const struct trip *trip, const int *slots,
     while (is_made && status == LK_OK && done < pipeline->count) {
         struct lki_pipeline part = *pipeline;
 
-        gather(trip->topology, pipeline, slots, is_taken, &share);
+        gather(trip->client->topology, pipeline, slots, is_taken, &share);
         part.commands = share.commands;
         part.count = share.count;
         status = send_all(trip, share.slots, &part, share.replies);
@@ -395,11 +356,11 @@ static lk_status send_shares(const struct trip *trip, const int *slots,
     return status;
 }
 
-lk_status lki_route(lk_client *client, struct lki_topology *topology,
-                    const struct lki_pipeline *pipeline, lk_reply **replies, struct lk_error *err)
+lk_status lki_route(lk_client *client, const struct lki_pipeline *pipeline, lk_reply **replies,
+                    struct lk_error *err)
 {
     enum { FEW = 16 };
-    const struct trip trip = {.client = client, .topology = topology, .err = err};
+    const struct trip trip = {.client = client, .err = err};
     int few[FEW];
     int *slots = pipeline->count <= FEW ? few : calloc(pipeline->count, sizeof *slots);
     lk_status status = LK_OK;
@@ -414,4 +375,29 @@ lk_status lki_route(lk_client *client, struct lki_topology *topology,
                     : send_shares(&trip, slots, pipeline, replies);
     if (slots != few) free(slots);
     return status;
+}
+
+lk_status lki_route_send(lk_client *client, const struct lki_pipeline *pipeline, lk_reply **replies,
+                         struct lk_error *err)
+{
+    lk_status status = lki_context_check(client, err);
+
+    if (status == LK_OK) status = lki_context_check_redis(client, "commands and scripts", err);
+    if (status != LK_OK) return status;
+    if (lki_topology_is_cluster(client->topology)) return lki_route(client, pipeline, replies, err);
+    return lki_exchange_at(client, lki_topology_node(client->topology, LKI_NO_SLOT, err), pipeline,
+                           replies, err);
+}
+
+lk_status lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
+                         int64_t limit_ms, lk_reply **replies, struct lk_error *err)
+{
+    lk_status status = lki_context_check(client, err);
+
+    if (status != LK_OK) return status;
+    struct lki_pipeline pipeline = {.commands = commands,
+                                    .count = count,
+                                    .deadline = lki_context_deadline(client, limit_ms),
+                                    .is_callers = true};
+    return lki_route_send(client, &pipeline, replies, err);
 }

@@ -7,7 +7,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "route.h"
+#include "exchange.h"
+#include "servers/topology.h"
 
 struct lk_session {
     lk_client *client;       /* borrowed */
@@ -81,7 +82,7 @@ lk_status lk_session_call(lk_session *session, const struct lk_command *commands
     if (status != LK_OK) lki_topology_doubt(session->client->topology);
     for (size_t i = 0; i < count && status == LK_OK; i++) {
         lki_traces_note(lki_redis_traces(session->redis), &commands[i], replies[i]);
-        (void)lki_route_learn(session->client->topology, replies[i], session->node);
+        (void)lki_exchange_learn(session->client->topology, replies[i], session->node);
     }
     return status;
 }

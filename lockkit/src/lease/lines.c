@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "call/route.h"
+#include "call/exchange.h"
 #include "wire/reply.h"
 
 enum { NS_PER_S = 1000000000, FDS_OF_ITS_OWN = 2 };
@@ -104,7 +104,7 @@ struct lki_line *lki_lines_find(struct lki_lines *lines, int slot)
 struct lki_line *lki_lines_learn(struct lki_lines *lines, int slot, const lk_reply *reply,
                                  const struct lki_line *from)
 {
-    if (lki_route_learn(lines->client->topology, reply, from->node)) lines->by_slot[slot] = NULL;
+    if (lki_exchange_learn(lines->client->topology, reply, from->node)) lines->by_slot[slot] = NULL;
     if (!lki_reply_is_error(reply, "ASK ")) return NULL;
     const char *address = strrchr(lk_reply_bytes(reply).data, ' ') + 1; /* "ASK 12 10.0.0.7:6379" */
     struct lki_node *node =

@@ -64,12 +64,12 @@ static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t d
     make_words(lock, &words);
     struct lk_command commands[] = {{words.set, 6}, {words.ttl, 2}};
     if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
-    lk_status status = lki_exchange_send(lock->client,
-                                         &(struct lki_pipeline){.commands = commands,
-                                                                .count = out_ttl_ms ? 2 : 1,
-                                                                .deadline = deadline,
-                                                                .out_is_synced = &lock->is_synced},
-                                         replies, err);
+    lk_status status = lki_route_send(lock->client,
+                                      &(struct lki_pipeline){.commands = commands,
+                                                             .count = out_ttl_ms ? 2 : 1,
+                                                             .deadline = deadline,
+                                                             .out_is_synced = &lock->is_synced},
+                                      replies, err);
     if (status != LK_OK) return status;
     status = set_status(lock, replies[0], err);
     if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[1], -2);
@@ -203,7 +203,7 @@ static lk_status send_run(struct run *run, lk_reply **replies, bool with_ttl, bo
                                         .out_refusal = &run->refusal};
 
         lock->is_synced = true;
-        status = lki_exchange_send(lock->client, &pipeline, replies, err);
+        status = lki_route_send(lock->client, &pipeline, replies, err);
     }
     free(script);
     free(release);

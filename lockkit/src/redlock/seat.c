@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "call/route.h"
 #include "wire/endpoint.h"
 #include "wire/pool.h"
 #include "wire/reply.h"
@@ -86,7 +85,7 @@ lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err)
     struct lki_topology *topology = seat->client->topology;
     struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, NULL);
 
-    (void)lki_route_learn(topology, seat->reply, node);
+    (void)lki_exchange_learn(topology, seat->reply, node);
     lki_node_unref(node);
     if (seat->redis && lki_reply_is_error(seat->reply, "NOSCRIPT"))
         return lki_script_fail(err, seat->reply, lki_redis_refusal(seat->redis));

@@ -49,30 +49,6 @@ lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_
     return LKI_FAIL_ERRNO(err, status, "%s%s", redis->label, hint);
 }
 
-/* Send all bytes; *out_sent grows even when it fails half-way. */
-static bool send_all(const struct lki_redis *redis, const char *data, size_t len, int64_t deadline,
-                     size_t *out_sent)
-{
-    int fd = redis->context->fd;
-    short events = POLLOUT;
-    size_t done = 0;
-
-    while (done < len) {
-        ssize_t sent = redis->link ? lki_tls_send(redis->link, data + done, len - done, &events)
-                                   : send(fd, data + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-        if (sent >= 0) {
-            done += (size_t)sent;
-            *out_sent += (size_t)sent;
-        } else if (errno == EAGAIN) {
-            if (!lki_clock_poll(fd, events, deadline)) return false;
-        } else if (errno != EINTR) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Read what is there into the parser. False with errno set: EAGAIN when there is nothing; without
    MSG_DONTWAIT, when nothing came for LKI_SLICE_MS. */
 static bool feed_parser(struct lki_redis *redis, int flags)
@@ -183,18 +159,31 @@ static char *format_pipeline(const struct lk_command *commands, size_t count, si
 lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *commands, size_t count,
                          int64_t deadline, struct lk_error *err)
 {
+    int fd = redis->context->fd;
+    short events = POLLOUT;
+    bool is_open = true;
     size_t len = 0;
-    size_t sent = 0;
+    size_t done = 0;
     char *pipeline = format_pipeline(commands, count, &len);
 
     if (!pipeline) return LKI_FAIL(err, LK_NO_MEMORY, "a pipeline of %zu commands", count);
-    bool is_sent = send_all(redis, pipeline, len, deadline, &sent);
+    while (is_open && done < len) {
+        ssize_t sent = redis->link
+                           ? lki_tls_send(redis->link, pipeline + done, len - done, &events)
+                           : send(fd, pipeline + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (sent >= 0) {
+            done += (size_t)sent;
+        } else {
+            is_open = errno == EAGAIN ? lki_clock_poll(fd, events, deadline) : errno == EINTR;
+        }
+    }
     int reason = errno;
     free(pipeline);
     redis->sent += count;
-    if (is_sent) return LK_OK;
+    if (is_open) return LK_OK;
     errno = reason;
-    return lki_redis_broken(redis, sent > 0 ? LK_UNKNOWN : LK_UNREACHABLE, err);
+    return lki_redis_broken(redis, done > 0 ? LK_UNKNOWN : LK_UNREACHABLE, err);
 }
 
 /* The next answer among what has been read, whoever it is for; *out is NULL: there is no whole one. */

@@ -1,7 +1,7 @@
 /*
  * Which slot a command is sent to; and redirections, on two made-up servers and a clock that moves only
  * when somebody waits. (On real clusters: cluster_move_itest.c.)
- * link: -Wl,--wrap=lki_one_server_exchange -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_at
+ * link: -Wl,--wrap=lki_exchange_at -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_at
  * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_node_unref
  * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lki_reply_is_error -Wl,--wrap=lki_reply_kin
  * link: -Wl,--wrap=lk_reply_free
@@ -230,16 +230,19 @@ static lk_reply *answer(int server, const struct lk_command *command)
     return reply;
 }
 
-FAKE(lk_status, lki_one_server_exchange, lk_client *client, struct lki_node *node,
+FAKE(lk_status, lki_exchange_at, lk_client *client, struct lki_node *node,
      const struct lki_pipeline *pipeline, lk_reply **replies, struct lk_error *err)
 {
     int server = (int)(node - world.nodes);
 
     world.exchanges++;
     world.now_ns += NS_PER_MS;
+    __wrap_lki_node_unref(node); /* it outlives the world */
     if (world.is_down[server]) return LKI_FAIL(err, LK_UNREACHABLE, "down");
     for (size_t i = 0; i < pipeline->count; i++)
         replies[i] = answer(server, &pipeline->commands[i]);
+    for (size_t i = 0; i < pipeline->count; i++)
+        (void)lki_exchange_learn(NULL, replies[i], node);
     if (pipeline->out_is_synced) *pipeline->out_is_synced = !world.is_unsynced[server];
     assert_false(world.is_queueing); /* else whoever has the connection next is only queued */
     assert_false(world.is_asking);
@@ -277,6 +280,7 @@ static void move(const char *key)
 /* "SET k v; GET k" */
 static lk_status route(const char *text)
 {
+    static lk_client client; /* a cluster's; what else is asked of it is faked */
     static char copy[256];
     static struct lk_bytes words[COMMANDS_MAX][WORDS_MAX];
     struct lk_command commands[COMMANDS_MAX];
@@ -295,7 +299,7 @@ static lk_status route(const char *text)
             words[pipeline.count][command->count++] = lk_bytes_of(w);
         pipeline.count++;
     }
-    return lki_route(NULL, NULL, &pipeline, replies, &error);
+    return lki_route(&client, &pipeline, replies, &error);
 }
 
 /* Keys a and b are in slots of their own. */
