@@ -57,7 +57,7 @@
 
 #include <jansson.h>
 
-#include "base/failure.h"
+#include "common/failure.h"
 #include "evidence/facts.h"
 
 typedef enum audit_verdict {

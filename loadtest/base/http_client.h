@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "failure.h"
+#include "common/failure.h"
 
 struct http_client; /* opaque; one thread */
 

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "failure.h"
+#include "common/failure.h"
 #include "spread.h"
 
 /* Takes `value`; NULL leaves the member out. */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "failure.h"
+#include "common/failure.h"
 
 struct process {
     pid_t pid;       /* 0: not started, or ended and collected */

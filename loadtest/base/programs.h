@@ -5,7 +5,7 @@
 #ifndef LOADTEST_PROGRAMS_H
 #define LOADTEST_PROGRAMS_H
 
-#include "failure.h"
+#include "common/failure.h"
 
 enum { RUN_PATH_MAX = 1024 };
 

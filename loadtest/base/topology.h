@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "failure.h"
+#include "common/failure.h"
 
 enum { TOPOLOGY_SERVERS_MAX = 24, TOPOLOGY_LINE_MAX = 512 };
 

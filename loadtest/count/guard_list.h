@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/failure.h"
 #include "base/own_server.h"
+#include "common/failure.h"
 
 enum {
     GUARDS_MAX = 32,

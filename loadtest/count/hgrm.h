@@ -4,7 +4,7 @@
 #ifndef LOADTEST_HGRM_H
 #define LOADTEST_HGRM_H
 
-#include "base/failure.h"
+#include "common/failure.h"
 #include "evidence/facts.h"
 
 /* Of all requests that were answered, in milliseconds: Value, Percentile, TotalCount, 1/(1-Percentile); five steps for

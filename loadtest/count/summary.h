@@ -4,7 +4,7 @@
 #ifndef LOADTEST_SUMMARY_H
 #define LOADTEST_SUMMARY_H
 
-#include "base/failure.h"
+#include "common/failure.h"
 #include "evidence/facts.h"
 
 struct latency {

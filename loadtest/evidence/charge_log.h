@@ -9,7 +9,7 @@
 #ifndef LOADTEST_CHARGE_LOG_H
 #define LOADTEST_CHARGE_LOG_H
 
-#include "base/failure.h"
+#include "common/failure.h"
 #include "facts.h"
 
 /* Add what it says of this sale to `facts`. Strict, as client_log_read(). */

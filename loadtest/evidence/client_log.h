@@ -4,7 +4,7 @@
 #ifndef LOADTEST_CLIENT_LOG_H
 #define LOADTEST_CLIENT_LOG_H
 
-#include "base/failure.h"
+#include "common/failure.h"
 #include "facts.h"
 
 /*

@@ -28,7 +28,7 @@
 
 #include "lockkit/client.h"
 
-#include "base/failure.h"
+#include "common/failure.h"
 #include "facts.h"
 
 enum { SALE_ID_MAX = 40, LEDGER_VERSION_MAX = 32 };

@@ -16,7 +16,7 @@
 #ifndef LOADTEST_OPERATORS_LOG_H
 #define LOADTEST_OPERATORS_LOG_H
 
-#include "base/failure.h"
+#include "common/failure.h"
 #include "facts.h"
 
 /* Add a file's steps on this sale to `facts`. Strict, as client_log_read(). */

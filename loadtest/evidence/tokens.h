@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "base/failure.h"
+#include "common/failure.h"
 
 enum { TOKENS_MAX = 1000000, TOKENS_PATH_MAX = 1100 };
 

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "base/failure.h"
+#include "common/failure.h"
 
 /* One file of each kind. */
 typedef enum page_kind {

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "base/failure.h"
+#include "common/failure.h"
 
 typedef enum payd_damage { PAYD_WHOLE, PAYD_FORGED, PAYD_OLD } payd_damage;
 

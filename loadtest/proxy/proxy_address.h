@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base/failure.h"
+#include "common/failure.h"
 
 enum { PROXY_ADDRESS_TEXT_MAX = 160 };
 

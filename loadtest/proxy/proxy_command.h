@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#include "base/failure.h"
+#include "common/failure.h"
 #include "proxy_pipe.h"
 
 enum { PROXY_NAME_MAX = 32, PROXY_LINE_MAX = 200, PROXY_EAT_MAX = 1000000000 };

@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/queue.h>
 
-#include "base/failure.h"
+#include "common/failure.h"
 
 struct proxy_watch {
     int fd;          /* owned; -1: closed */

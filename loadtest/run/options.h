@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "base/failure.h"
 #include "base/own_server.h"
+#include "common/failure.h"
 #include "count/under_test.h"
 #include "evidence/ledger.h"
 
