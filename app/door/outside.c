@@ -71,21 +71,27 @@ void outside_hear_locked(struct acceptor *self, struct guest *guest)
         guests_move_locked(guest, READY);
 }
 
+static bool is_late(const struct acceptor *self, const struct guest *guest, int64_t now_ms)
+{
+    bool is_leaving = self->crowd.is_to_leave && !guest->has_begun;
+
+    return now_ms - guest->since_ms >= (is_leaving ? GUESTS_LAST_WORDS_MS : OPENING_MS);
+}
+
 void outside_end_silent_locked(struct acceptor *self, int64_t now_ms)
 {
     struct guest *next = NULL;
 
     for (struct guest *each = self->crowd.list[OUTSIDE].first; each; each = next) {
-        int64_t limit_ms =
-            self->crowd.is_to_leave && !each->has_begun ? GUESTS_LAST_WORDS_MS : OPENING_MS;
-
         next = each->next;
-        if (now_ms - each->since_ms >= limit_ms) {
-            if (each->has_begun) self->options.refuse(guests_fd(each), ACCEPTOR_TOO_SLOW);
-            guests_hang_up_locked(each);
-        } else if (!self->crowd.is_to_leave) {
-            return; /* the oldest come first */
+        if (!is_late(self, each, now_ms)) {
+            if (!self->crowd.is_to_leave) return; /* the oldest come first */
+            continue;
         }
+        outside_hear_locked(self, each); /* what was said while this thread stood still counts */
+        if (each->stage != OUTSIDE || !is_late(self, each, now_ms)) continue;
+        if (each->has_begun) self->options.refuse(guests_fd(each), ACCEPTOR_TOO_SLOW);
+        guests_hang_up_locked(each);
     }
 }
 

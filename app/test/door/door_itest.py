@@ -2,7 +2,7 @@
 """Who comes to a seckilld, and from where: IPv4 and IPv6, through proxies, from pages of other origins, and idle.
 
 Needs BUILD_DIR; runs at the root."""
-import glob, http.client, os, sys, tempfile, urllib.parse
+import glob, http.client, os, signal, socket, sys, tempfile, time, urllib.parse
 
 sys.path.insert(0, 'app/test/support')
 from blackbox import BIN, Service, check, checks_end, run
@@ -92,9 +92,26 @@ def idle(data):
         check('75 s by default', answer.headers['Keep-Alive'] == 'timeout=75', answer.headers)
 
 
+def stands_still(data):
+    """More come than are looked at in one turn, and all have asked in time while the service stood still."""
+    with Service(data, '--lab', '--connections', '300') as service:
+        host, port = service.url.removeprefix('http://').split(':')
+        early = [socket.create_connection((host, int(port)), timeout=30) for _ in range(150)]
+        service.ask('/livez')  # who came later is served: they are all known
+        os.kill(service.process.pid, signal.SIGSTOP)
+        for link in early:
+            link.sendall(b'GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')
+        time.sleep(2.7)  # the first request has to be said within 2.5 s
+        os.kill(service.process.pid, signal.SIGCONT)
+        told = [link.recv(12) for link in early]
+        check('who asked while it stood still is answered', told == [b'HTTP/1.1 200'] * len(early),
+              sum(answer != b'HTTP/1.1 200' for answer in told))
+
+
 with tempfile.TemporaryDirectory() as folder:
     listens(folder)
     refuses_another_civetweb(folder)
     other_origins(folder)
     idle(folder)
+    stands_still(folder)
 checks_end()

@@ -20,7 +20,7 @@ enum {
     ANSWERED_MS = 10000,
     LOAD_MS = 60,
     DRAIN_MS = 100,
-    IDLE_MS = 50, /* who was idle for so long may find that his connection has ended */
+    IDLE_MS = 50, /* whose last question is so old may find that the connection has ended */
 };
 
 struct load {
@@ -69,20 +69,18 @@ static void *ask_until_refused(void *arg)
 
     while ((fd = app_connect(self->base)) >= 0) {
         bool closes = false;
-        int64_t heard_ms = clock_mono_ms();
+
+        self->sent_ms = clock_mono_ms();
 
         for (unsigned i = self->index; !closes; i++) {
             (void)snprintf(question, sizeof question, "%sHost: h\r\nX-User-Id: u%u\r\n%s\r\n%s",
                            questions[i % 3].head, self->index * 100000 + i, questions[i % 3].rest,
                            i % 3 == 2 ? "{\"qty\":1}" : "");
-            if (is_answered(self, fd, question, &closes)) {
+            int64_t before_ms = self->sent_ms; /* it has been answered at some time since */
+            if (is_answered(self, fd, question, &closes))
                 self->answers++;
-            } else {
-                bool was_idle = self->sent_ms - heard_ms > IDLE_MS;
-
-                self->unanswered += self->last[0] != '\0' || !was_idle;
-            }
-            heard_ms = clock_mono_ms();
+            else
+                self->unanswered += self->last[0] != '\0' || self->sent_ms - before_ms <= IDLE_MS;
         }
         (void)close(fd);
         if (self->unanswered > 0) break;

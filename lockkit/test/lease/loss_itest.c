@@ -216,8 +216,9 @@ TEST(a_renewal_without_answer_does_not_hide_the_end_of_another, struct fixture *
     lk_lock *other = lks_mutex(f->client, lks_key(server, "not-renewed"));
     int fd = lk_lock_lost_fd(other);
 
-    acquire_renewed(f, f->lock, 1.5 * LEASE_MS, 0); /* asked for after half of that, till its end */
-    assert_int_equal(lks_acquire(other, 0, 0.6 * LEASE_MS), LK_OK);
+    acquire_renewed(f, f->lock, LEASE_MS * 3 / 2,
+                    0); /* asked for after half of that, till its end */
+    assert_int_equal(lks_acquire(other, 0, LEASE_MS * 3 / 5), LK_OK);
     lks_server_pause(server);
     assert_true(is_readable(fd, 10000));
 
