@@ -8,9 +8,8 @@ import { buy, fromNow, panel, ready, useShop } from './buyer-support.mjs';
 import {
   assertAccessible,
   assertNoMotion,
-  assertNoSideScroll,
-  everyLook,
   look,
+  looks,
   openPage,
   ownService,
   pause,
@@ -152,21 +151,31 @@ test('no sale, one, several, and one that is not there', async () => {
 
 /* ---- looks ------------------------------------------------------------------------------------- */
 
-describe('each look is accessible and fits; pictures in build/webtest/', () => {
-  for (const its of everyLook()) {
-    test(its.name, async () => {
+describe('every state is accessible and fits; pictures in build/webtest/', () => {
+  const synced = (page) => page.waitForFunction(() => /±/.test(document.querySelector('#synced')?.textContent));
+
+  for (const its of looks(0))
+    test(`before, and among others: ${its.name}`, async () => {
       const soon = await shop.newSale(240, { startsAt: fromNow(3_725_000), endsAt: fromNow(90_061_000) });
       const page = await shop.open(soon, its);
 
       await page.waitForSelector('#count:not([hidden])');
-      await page.waitForFunction(() => /±/.test(document.querySelector('#synced')?.textContent));
+      await synced(page);
       await look(page, `buyer-soon-${its.name}`);
+      await shop.newSale(1);
+      await page.goto(`${shop.service.url}/`);
+      await page.waitForSelector('.choices');
+      await look(page, `buyer-list-${its.name}`);
+    });
 
+  for (const its of looks(1))
+    test(`open, bought, ended: ${its.name}`, async () => {
       const id = await shop.newSale(100, its.lang === 'zh' ? { title: '手工茶碗' } : {});
       for (let i = 0; i < 36; i++) await shop.service.buy(id, `b-${i}`);
-      await page.goto(`${shop.service.url}/?sale=${id}`);
+      const page = await shop.open(id, its);
+
       await ready(page);
-      await page.waitForFunction(() => /±/.test(document.querySelector('#synced')?.textContent));
+      await synced(page);
       await look(page, `buyer-open-${its.name}`);
       await buy(page, 'yours');
       await pause(500);
@@ -176,12 +185,5 @@ describe('each look is accessible and fits; pictures in build/webtest/', () => {
       await page.click('text=/Be somebody else|换一个身份/');
       await panel(page, 'ended');
       await look(page, `buyer-ended-${its.name}`);
-      await page.setViewportSize({ width: 320, height: 640 });
-      await assertNoSideScroll(page, '320 px wide');
-      await page.setViewportSize({ width: its.width, height: 900 });
-      await page.goto(`${shop.service.url}/`);
-      await page.waitForSelector('.choices');
-      await look(page, `buyer-list-${its.name}`);
     });
-  }
 });

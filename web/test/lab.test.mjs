@@ -1,67 +1,26 @@
 /*
- * The lab's page on a real service in a real browser: every scenario plays to its verdict, one guesses
- * first, steps, plays, scrubs, sets two side by side; links show the same again.
+ * The lab's page on a real service in a real browser: one guesses first, steps, plays, scrubs, sets two side by
+ * side; links show the same again.
  */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 
-import { labMessages } from '../lab/messages.js';
-import { filesOf, linesOf } from '../lab/source.js';
+import { PLAY_MS, current, guess, isHidden, played, stepOf } from './lab-support.mjs';
 import {
   assertAccessible,
-  assertClean,
   assertNoMotion,
-  assertNoSideScroll,
-  close,
-  everyLook,
   eventually,
   look,
+  looks,
   openPage,
   ownService,
   takePicture,
   useService,
 } from './support.mjs';
 
-const PLAY_MS = 90_000; /* longer than the lab waits for a server of its own: it then says why */
-
-let scenarios = [];
-const lab = useService({}, async ({ url }) => {
-  ({ scenarios } = await (await fetch(`${url}/api/v1/lab/scenarios`)).json());
-});
+const lab = useService();
 
 const open = (path, options = {}) => openPage(lab.browser, lab.service.url, { path, ...options });
-
-async function played(page, name) {
-  const shown = await page.waitForSelector(`.view[data-name="${name}"], .failure`, { timeout: PLAY_MS });
-  assert.equal(await shown.getAttribute('data-failure'), null, await shown.textContent());
-}
-
-const stepOf = (page) => page.$eval('#scrub', (slider) => Number(slider.value));
-const current = (page) =>
-  page.$$eval('.step[aria-current=step] .ordinal', (list) => list.map((one) => one.textContent));
-const isHidden = (page, selector) => page.$eval(selector, (node) => node.hidden);
-
-async function guess(page, promise) {
-  await page.check(`.predict input[value="${promise}"]`);
-  await page.click('#run');
-}
-
-/* ---- every scenario ---------------------------------------------------------------------------- */
-
-test('there are 65 scenarios in the list, in the order of the book, and no verdict', async () => {
-  const page = await open('/lab');
-
-  await page.waitForSelector('.chooser a');
-  const names = await page.$$eval('.chooser li a', (links) =>
-    links.map((link) => new URL(link.href).searchParams.get('run')),
-  );
-  assert.deepEqual(
-    names,
-    scenarios.map(({ name }) => name),
-  );
-  assert.equal(names.length, 65);
-  assert.equal(await page.locator('.verdict').count(), 0);
-});
 
 test('the first page is small; how soon it can be used is measured', async (t) => {
   const page = await open('/lab?run=stale-write');
@@ -77,93 +36,6 @@ test('the first page is small; how soon it can be used is measured', async (t) =
   });
   t.diagnostic(`${bytes} bytes in ${files} files; in use after ${ms} ms`);
   assert.ok(bytes > 50_000 && bytes < 150 * 1024, `${bytes} bytes`);
-});
-
-const runs = new Map(); /* as the page got them, by name */
-
-describe('plays to its verdict', () => {
-  let page = null;
-
-  before(async () => {
-    page = await open('/lab', { isShared: true });
-    page.on('response', async (answer) => {
-      const [, name] = answer.url().match(/scenarios\/([^/]+)\/runs/) ?? [];
-      if (name && answer.status() === 200) runs.set(name, answer.json());
-    });
-    await page.waitForSelector('.chooser a');
-  });
-  after(() => close(page));
-
-  for (const number of Array.from({ length: 65 }, (_, i) => i)) {
-    test(`scenario at place ${number + 1}`, async (t) => {
-      const { name, title, lesson, expected, lacks } = scenarios[number];
-      if (lacks) {
-        assert.match(await page.textContent(`.chooser li:has(a[href="/lab?run=${name}"])`), /not available: install/);
-        t.skip(`${name}: install ${lacks}`);
-        return;
-      }
-
-      await page.click(`.chooser a[href="/lab?run=${name}"]`);
-      await page.waitForSelector(`h1 >> text=${JSON.stringify(title)}`);
-      assert.equal(await page.textContent('.lead'), lesson);
-      assert.equal(await page.locator('.verdict').count(), 0, 'hidden until it is played');
-      await guess(page, expected[0]?.promise ?? 'kept');
-      await played(page, name);
-      const count = await page.$eval('#scrub', (slider) => Number(slider.max));
-      if (count > 1) assert.ok(await isHidden(page, '.verdict'), 'hidden until the end');
-      await page.click('#player-last');
-      assert.equal(await stepOf(page), count);
-      const found = await page.$$eval('.verdict [data-promise]', (items) =>
-        items.map((item) => [item.dataset.promise, Number(item.dataset.at), item.textContent]),
-      );
-      assert.deepEqual(
-        found.map(([promise, at]) => ({ promise, step: at })),
-        expected.map(({ promise, step }) => ({ promise, step })),
-      );
-      if (expected.length === 0) assert.match(await page.textContent('.verdict'), /Every promise is kept/);
-      assert.equal(await page.locator('.unexpected').count(), 0);
-      assert.equal(await page.getAttribute('.guess', 'data-right'), 'yes');
-      for (const [, at, words] of found) {
-        await page.click(`.verdict [data-at="${at}"] button`);
-        assert.match(words, new RegExp(`in step ${at}$`));
-        assert.deepEqual(await current(page), [String(at)]);
-        assert.match(await page.textContent('.detail'), /Here a promise breaks/);
-        assert.ok((await page.locator('.mark.broken').count()) >= 1);
-      }
-      assert.equal(await page.locator('.steps li:not([hidden])').count(), count);
-      assertClean(page);
-    });
-  }
-});
-
-test('promises are called here what the service calls them', async () => {
-  for (const lang of ['en', 'zh']) {
-    const list = await (await fetch(`${lab.service.url}/api/v1/lab/scenarios?lang=${lang}`)).json();
-    for (const { promise, meaning } of list.scenarios.flatMap(({ expected }) => expected))
-      assert.equal(labMessages[lang][`promise.${promise}`].toLowerCase(), meaning.toLowerCase());
-  }
-});
-
-test('every call of a guard is found in its source', async () => {
-  const sources = new Map();
-  const read = async (way) => {
-    const answer = await fetch(`${lab.service.url}/api/v1/lab/guards/${way}/source`);
-    assert.equal(answer.status, 200, way);
-    sources.set(way, filesOf(await answer.text()));
-  };
-
-  for (const { name } of scenarios.filter(({ lacks }) => !lacks)) {
-    const run = await runs.get(name);
-    assert.ok(run, name);
-    for (const { way } of run.actors) if (way && !sources.has(way)) await read(way);
-    for (const step of run.steps) {
-      const way = run.actors.find((actor) => actor.name === step.actor)?.way;
-      if (!way) continue;
-      const { live, all } = linesOf(sources.get(way), step);
-      assert.equal(all.length, step.calls.length, `${name}, step ${step.step}`);
-      assert.equal(live !== null, step.calls.length > 0, `${name}, step ${step.step}`);
-    }
-  }
 });
 
 /* ---- guessing ---------------------------------------------------------------------------------- */
@@ -432,27 +304,26 @@ test('without --lab there is no such page', async () => {
 
 /* ---- looks ------------------------------------------------------------------------------------- */
 
-describe('each look is accessible and fits; pictures in build/webtest/', () => {
-  for (const its of everyLook()) {
-    test(its.name, async () => {
-      const page = await open('/lab', its);
-      const views = [
-        ['cover', '/lab', '.opening .next'],
-        ['guess', '/lab?run=stale-write', '.predict'],
-        ['stale', '/lab?run=stale-write&step=4', '.code [data-mark=live]'],
-        ['refused', '/lab?run=checked-write&step=4', '.code [data-mark=live]'],
-        ['servers', '/lab?run=empty-restart&step=7', '.code [data-mark=live]'],
-        ['long', '/lab?run=lock-step&step=9', '.view'],
-        ['beside', '/lab?run=stale-write&step=3&beside=checked-write', '.view >> nth=1'],
-      ];
+const VIEWS = [
+  ['cover', '/lab', '.opening .next'],
+  ['guess', '/lab?run=stale-write', '.predict'],
+  ['stale', '/lab?run=stale-write&step=4', '.code [data-mark=live]'],
+  ['refused', '/lab?run=checked-write&step=4', '.code [data-mark=live]'],
+  ['servers', '/lab?run=empty-restart&step=7', '.code [data-mark=live]'],
+  ['long', '/lab?run=lock-step&step=9', '.view'],
+  ['beside', '/lab?run=stale-write&step=3&beside=checked-write', '.view >> nth=1'],
+];
 
-      for (const [name, path, selector] of views) {
-        await page.goto(lab.service.url + path);
-        await page.waitForSelector(selector, { timeout: PLAY_MS });
-        await look(page, `lab-${name}-${its.name}`);
-      }
-      await page.setViewportSize({ width: 320, height: 640 });
-      await assertNoSideScroll(page, '320 px wide');
-    });
-  }
+describe('each view is accessible and fits; pictures in build/webtest/', () => {
+  for (const turn of [0, 1, 2])
+    for (const its of looks(turn))
+      test(its.name, async () => {
+        const page = await open('/livez', its);
+
+        for (const [name, path, selector] of VIEWS.filter((_, i) => i % 3 === turn)) {
+          await page.goto(lab.service.url + path);
+          await page.waitForSelector(selector, { timeout: PLAY_MS });
+          await look(page, `lab-${name}-${its.name}`);
+        }
+      });
 });
