@@ -40,10 +40,20 @@ class Redis:
             return [self.read() for _ in range(int(line[1:]))]
         return line[1:]
 
-    def __call__(self, *words):
+    def send(self, *words):
         words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
         self.socket.sendall(b'*%d\r\n' % len(words) + b''.join(b'$%d\r\n%s\r\n' % (len(word), word) for word in words))
+
+    def __call__(self, *words):
+        self.send(*words)
         return self.read()
+
+    def dump(self):
+        """What each key of ours holds."""
+        keys = self('KEYS', 'seckill:*')
+        for key in keys:
+            self.send('DUMP', key)
+        return {key: self.read() for key in keys}
 
 
 class World:
@@ -53,6 +63,7 @@ class World:
             file.write('k' * 40)
         self.service = Service(data, '--lab', '--payment-key', key, '--pay-url', 'http://127.0.0.1:9/')
         self.redis = Redis(f'{data}/redis.sock')
+        self.redis('CONFIG', 'SET', 'appendfsync', 'no')  # nothing here is about the disk
         with open(f'{data}/admin.token') as file:
             self.bearer = 'Bearer ' + file.read().strip()
 
@@ -84,14 +95,15 @@ class World:
         return True
 
     def remember(self):
-        self.before = {key: self.redis('DUMP', key) for key in self.redis('KEYS', 'seckill:*')}
+        self.before = self.redis.dump()
 
     def restore(self):
-        for key in self.redis('KEYS', 'seckill:*'):
-            if key not in self.before and b':{' in key:
+        now = self.redis.dump()
+        for key in now.keys() - self.before.keys():
+            if b':{' in key:
                 self.redis('DEL', key)
         for key, value in self.before.items():
-            if b':{' in key or key == b'seckill:sales':
+            if now.get(key) != value and (b':{' in key or key == b'seckill:sales'):
                 self.redis('RESTORE', key, 0, value, 'REPLACE')
 
     def ask_all(self, sale, what):
