@@ -11,10 +11,20 @@
 
 static struct lkp_server *postgres;
 
-SET_UP(struct app_fixture, fixture)
+BEFORE_ALL()
 {
     postgres = lkp_server_start();
     app_book_url = postgres->url;
+}
+
+AFTER_ALL()
+{
+    lkp_server_stop(postgres);
+}
+
+SET_UP(struct app_fixture, fixture)
+{
+    lkp_server_empty(postgres);
     app_fixture_begin(fixture);
     app_fixture_start_on_redis(
         fixture, (const char *const[]){"--book", postgres->url, "--book-wait", "1", NULL});
@@ -25,7 +35,6 @@ SET_UP(struct app_fixture, fixture)
 TEAR_DOWN(struct app_fixture, fixture)
 {
     (void)app_fixture_end(fixture);
-    lkp_server_stop(postgres);
 }
 
 static int audit(struct app_fixture *self)

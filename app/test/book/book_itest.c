@@ -16,17 +16,26 @@ enum { LEVEL_MS = 15000, BUYERS = 60 };
 
 static struct lkp_server *postgres;
 
-SET_UP(struct app_fixture, fixture)
+BEFORE_ALL()
 {
     postgres = lkp_server_start();
     app_book_url = postgres->url;
+}
+
+AFTER_ALL()
+{
+    lkp_server_stop(postgres);
+}
+
+SET_UP(struct app_fixture, fixture)
+{
+    lkp_server_empty(postgres);
     app_fixture_begin(fixture);
 }
 
 TEAR_DOWN(struct app_fixture, fixture)
 {
     (void)app_fixture_end(fixture);
-    lkp_server_stop(postgres);
 }
 
 static void start_with(struct app_fixture *self, const char *book, const char *lag)

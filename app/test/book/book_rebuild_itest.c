@@ -13,6 +13,17 @@ enum { MANY = 100 };
 
 static struct lkp_server *postgres;
 
+BEFORE_ALL()
+{
+    postgres = lkp_server_start();
+    app_book_url = postgres->url;
+}
+
+AFTER_ALL()
+{
+    lkp_server_stop(postgres);
+}
+
 /* One that keeps nothing. */
 static void start_redis(struct app_fixture *self)
 {
@@ -23,8 +34,7 @@ static void start_redis(struct app_fixture *self)
 
 SET_UP(struct app_fixture, fixture)
 {
-    postgres = lkp_server_start();
-    app_book_url = postgres->url;
+    lkp_server_empty(postgres);
     app_fixture_begin(fixture);
     start_redis(fixture);
 }
@@ -32,7 +42,6 @@ SET_UP(struct app_fixture, fixture)
 TEAR_DOWN(struct app_fixture, fixture)
 {
     (void)app_fixture_end(fixture);
-    lkp_server_stop(postgres);
 }
 
 static void start(struct app_fixture *self, const char *book)
@@ -403,7 +412,7 @@ static void fail_over(void)
 
 TEST_WITH(a_failover_that_loses_orders_gets_them_back, NULL, NULL)
 {
-    postgres = lkp_server_start();
+    lkp_server_empty(postgres);
     many.topology = lkt_start(NULL);
     app_many_begin(&many);
     APP_MANY_START(&many, "--book", postgres->url, "--book-wait", "1");
@@ -416,5 +425,4 @@ TEST_WITH(a_failover_that_loses_orders_gets_them_back, NULL, NULL)
     app_many_assert_books(&many, "lamp", 3, 1);
     app_many_end(&many);
     lkt_stop(many.topology);
-    lkp_server_stop(postgres);
 }

@@ -10,12 +10,22 @@
 
 static struct lkp_server *postgres;
 
+BEFORE_ALL()
+{
+    postgres = lkp_server_start();
+    app_book_url = postgres->url;
+}
+
+AFTER_ALL()
+{
+    lkp_server_stop(postgres);
+}
+
 static const char plain[] = "{\"id\":\"lamp\",\"stock\":5}";
 
 SET_UP(struct app_fixture, fixture)
 {
-    postgres = lkp_server_start();
-    app_book_url = postgres->url;
+    lkp_server_empty(postgres);
     app_fixture_begin(fixture);
     app_fixture_start_on_redis(fixture,
                                (const char *const[]){"--book", postgres->url, "--payment-key",
@@ -25,7 +35,6 @@ SET_UP(struct app_fixture, fixture)
 TEAR_DOWN(struct app_fixture, fixture)
 {
     (void)app_fixture_end(fixture);
-    lkp_server_stop(postgres);
 }
 
 /* Three units are sold, and in the book. */

@@ -252,3 +252,15 @@ const char *lkp_ask(struct lkp_server *server, const char *format, ...)
     PQclear(answer);
     return text;
 }
+
+void lkp_server_empty(struct lkp_server *server)
+{
+    if (server->pid == 0) start_and_wait(server);
+    PQfinish(server->raw);
+    server->raw = NULL;
+    (void)lkp_ask(server, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                          " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'");
+    (void)lkp_ask(server, "SET client_min_messages = warning;"
+                          "DROP SCHEMA IF EXISTS seckill_book, seckill, lockkit, public CASCADE;"
+                          "CREATE SCHEMA public");
+}

@@ -49,6 +49,8 @@ void lkp_server_kill(struct lkp_server *server);
 /* SIGSTOP or SIGCONT to all its processes. */
 void lkp_server_signal(const struct lkp_server *server, int signal);
 void lkp_server_restart(struct lkp_server *server); /* on the same data */
+/* As a new one is for the next test, in a hundredth of the time: it runs, nobody else is connected, no schema of ours. */
+void lkp_server_empty(struct lkp_server *server);
 
 /* One of its settings, from now on. */
 void lkp_server_set(struct lkp_server *server, const char *name, const char *value);
