@@ -138,7 +138,7 @@ check: check-deps fmt-check rooms lint weblint asan tsan ## format, rooms, lint,
 asan: ## unit tests under address and undefined-behaviour sanitizers (clang)
 tsan: ## unit tests under the thread sanitizer (gcc)
 asan tsan:
-	$(BUILD_ALL) BUILD=$@ all units
+	$(BUILD_ALL) BUILD=$@ $(if $(filter asan,$@),all) units # gcc compiles the programs in release, too
 	@$(MAKE) --no-print-directory BUILD=$@ unit
 PRETTIER := cd web && $(CURDIR)/build/webtest/node_modules/.bin/prettier --log-level warn
 fmt: build/webtest/npm.done ## format the C files and the pages in place
