@@ -7,10 +7,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, test } from 'node:test';
 
 import { comparison, number, sampleOf, spread } from '../report/words.js';
-import { assertNoSideScroll, buildDir, everyLook, look, openPage, useBrowser } from './support.mjs';
+import { buildDir, look, looks, openPage, useBrowser } from './support.mjs';
 
 const self = useBrowser();
 const dir = mkdtempSync(path.join(tmpdir(), 'webtest-report-'));
@@ -176,19 +176,12 @@ test('what an audit found is drawn by itself, and text is no markup', async () =
   assert.match(await textOf(page, '#story + details'), /k1created, order 1000\.0–/);
 });
 
-describe('looks', () => {
-  for (const its of everyLook().filter(({ lang }) => lang === 'en'))
-    test(its.name, async () => {
-      const page = await open(everything(), its);
-      await page.waitForSelector('#lock-ways canvas');
-      await look(page, `report-${its.name}`);
-    });
-  test('on a small phone', async () => {
-    const page = await open(everything(), { width: 320 });
+for (const its of looks(0))
+  test(`it looks as it should: ${its.name}`, async () => {
+    const page = await open(everything(), its);
     await page.waitForSelector('#lock-ways canvas');
-    await assertNoSideScroll(page, '320 px');
+    await look(page, `report-${its.name}`);
   });
-});
 
 /* ---- words: no browser ------------------------------------------------------------------------- */
 
