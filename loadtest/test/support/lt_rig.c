@@ -165,11 +165,25 @@ static bool start_instance(struct lt_rig *rig, unsigned i)
 {
     char name[16], data[LT_PATH_MAX + 64], output[32], redis[LT_PATH_MAX + 64];
     char token[LT_PATH_MAX + 64];
-    const char *argv[32] = {"seckilld",       "--lab",       "--listen",      "127.0.0.1:0",
-                            "--admin-listen", "127.0.0.1:0", "--connections", "256",
-                            "--redis",        redis,         "--instance",    name,
-                            "--data",         data,          "--admin-token", token};
-    size_t count = 16;
+    static const char here[] = "127.0.0.1:0";
+    const char *argv[32] = {"seckilld",
+                            "--lab",
+                            "--public-metrics",
+                            "--listen",
+                            here,
+                            "--admin-listen",
+                            here,
+                            "--connections",
+                            "256",
+                            "--redis",
+                            redis,
+                            "--instance",
+                            name,
+                            "--data",
+                            data,
+                            "--admin-token",
+                            token};
+    size_t count = 17;
 
     (void)snprintf(name, sizeof name, "i%u", i + 1);
     (void)snprintf(data, sizeof data, "%s/%s", rig->place.dir, name);
