@@ -9,18 +9,7 @@
 #include "test/support/app_book.h"
 #include "test/support/lk_net.h"
 
-static struct lkp_server *postgres;
-
-BEFORE_ALL()
-{
-    postgres = lkp_server_start();
-    app_book_url = postgres->url;
-}
-
-AFTER_ALL()
-{
-    lkp_server_stop(postgres);
-}
+APP_BOOK_POSTGRES();
 
 SET_UP(struct app_fixture, fixture)
 {

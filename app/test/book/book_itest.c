@@ -14,18 +14,7 @@
 
 enum { LEVEL_MS = 15000, BUYERS = 60 };
 
-static struct lkp_server *postgres;
-
-BEFORE_ALL()
-{
-    postgres = lkp_server_start();
-    app_book_url = postgres->url;
-}
-
-AFTER_ALL()
-{
-    lkp_server_stop(postgres);
-}
+APP_BOOK_POSTGRES();
 
 SET_UP(struct app_fixture, fixture)
 {

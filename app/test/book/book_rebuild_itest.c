@@ -11,18 +11,7 @@
 
 enum { MANY = 100 };
 
-static struct lkp_server *postgres;
-
-BEFORE_ALL()
-{
-    postgres = lkp_server_start();
-    app_book_url = postgres->url;
-}
-
-AFTER_ALL()
-{
-    lkp_server_stop(postgres);
-}
+APP_BOOK_POSTGRES();
 
 /* One that keeps nothing. */
 static void start_redis(struct app_fixture *self)

@@ -8,18 +8,7 @@
 
 #define LAMP "/api/v1/admin/sales/lamp"
 
-static struct lkp_server *postgres;
-
-BEFORE_ALL()
-{
-    postgres = lkp_server_start();
-    app_book_url = postgres->url;
-}
-
-AFTER_ALL()
-{
-    lkp_server_stop(postgres);
-}
+APP_BOOK_POSTGRES();
 
 static const char plain[] = "{\"id\":\"lamp\",\"stock\":5}";
 

@@ -11,6 +11,20 @@ enum { APP_BOOK_SIZE = 65536, APP_BOOK_MS = 30000 };
 /* Where the book is, of the whole program; to be set. */
 extern const char *app_book_url;
 
+/* A file's own PostgreSQL, for all its tests; each begins with lkp_server_empty(postgres). */
+#define APP_BOOK_POSTGRES()                                                                        \
+    static struct lkp_server *postgres;                                                            \
+    BEFORE_ALL()                                                                                   \
+    {                                                                                              \
+        postgres = lkp_server_start();                                                             \
+        app_book_url = postgres->url;                                                              \
+    }                                                                                              \
+    AFTER_ALL()                                                                                    \
+    {                                                                                              \
+        lkp_server_stop(postgres);                                                                 \
+    }                                                                                              \
+    _Static_assert(true, "")
+
 /* "seckillctl WORD... --book URL --redis URL", of this fixture's Redis; the exit status. Its words are in self->out. */
 int app_book_ctl(struct app_fixture *self, const char *first, const char *second, const char *id);
 /* Whether Redis and the book are the same; of a struct app_fixture. */
