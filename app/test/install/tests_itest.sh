@@ -4,7 +4,7 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export BUILD_DIR="$work" TIMED="$work/timed" LANES=2
-printf 'first_time any\nsays any\njudges any\nhangs any\npatient 60000\n' >"$TIMED"
+printf 'any: first_time says judges hangs\n60000: patient\n' >"$TIMED"
 
 program() { # NAME COMMANDS: a test that says TAP
     printf '#!/bin/sh\necho 1..1\n%s\necho "ok 1 - fine"\n' "$2" >"$work/$1"
@@ -42,7 +42,7 @@ check "nor what a sanitizer reports" tests "0 passed, 1 failed, 0 retried" 1 say
 check "nor two holders" tests "0 passed, 1 failed, 0 retried" 1 judges
 check "nor what hangs" tests "0 passed, 1 failed, 0 retried" 1 hangs
 for name in a b c d; do
-    echo "$name any" >>"$TIMED"
+    echo "any: $name" >>"$TIMED"
     program "$name" "$(once "$name")"
 done
 check "more than three are red" tests "0 passed, 4 failed, 0 retried" 1 a b c d
