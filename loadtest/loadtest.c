@@ -14,7 +14,7 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "common/streams.h"
-#include "measure/bench_run.h"
+#include "measure/bench.h"
 #include "measure/compare.h"
 #include "tell/bench_report.h"
 #include "tell/report.h"
@@ -78,6 +78,12 @@ static void print_tally(const struct verify_run *runs, int count)
     (void)printf("\n%d of %d sales passed\n", passed, count);
 }
 
+static int status_of(audit_verdict verdict)
+{
+    if (verdict == AUDIT_VOID) return EXIT_VOID;
+    return verdict == AUDIT_PASS ? EXIT_PASS : EXIT_FAIL;
+}
+
 /* -1: could not run. */
 static int verify_all(const struct options *options, const struct folders *folders,
                       struct service *service, struct failure *failure)
@@ -100,8 +106,7 @@ static int verify_all(const struct options *options, const struct folders *folde
     free(runs);
     if (!is_good) return -1;
     if (verdict == AUDIT_VOID && has_trouble) return EXIT_COULD_NOT_RUN;
-    if (verdict == AUDIT_VOID) return EXIT_VOID;
-    return verdict == AUDIT_PASS ? EXIT_PASS : EXIT_FAIL;
+    return status_of(verdict);
 }
 
 static int measure_all(const struct options *options, const struct folders *folders,
@@ -129,10 +134,9 @@ static int run_bench(const struct options *options, const struct folders *folder
         (void)failure_set(failure, "out of memory");
         return -1;
     }
-    bool is_good = (is_sweep ? sweep_run : bench_run)(bench, options, folders->run, failure);
-    if (is_good && !options->is_quiet && is_sweep) sweep_report_screen(stdout, options, bench);
-    if (is_good && !options->is_quiet && !is_sweep) bench_report_screen(stdout, bench);
-    is_good = is_good && (is_sweep ? sweep_report_write
+    bool is_good = (is_sweep ? bench_run_sweep : bench_run)(bench, options, folders->run, failure);
+    if (is_good && !options->is_quiet) bench_report_screen(stdout, bench);
+    is_good = is_good && (is_sweep ? bench_report_write_sweep
                                    : bench_report_write)(folders->result, options, bench, failure);
     int status = !is_good ? -1 : bench_run_is_void(bench) ? EXIT_COULD_NOT_RUN : EXIT_PASS;
     free(bench);
@@ -142,10 +146,6 @@ static int run_bench(const struct options *options, const struct folders *folder
 static int run_compare(const struct options *options, const struct folders *folders,
                        struct failure *failure)
 {
-    static const int statuses[] = {[COMPARE_HELD] = EXIT_PASS,
-                                   [COMPARE_SHOWED] = EXIT_PASS,
-                                   [COMPARE_VOID] = EXIT_VOID,
-                                   [COMPARE_BROKE] = EXIT_FAIL};
     struct compare *compare = calloc(1, sizeof *compare);
 
     if (!compare) {
@@ -155,7 +155,7 @@ static int run_compare(const struct options *options, const struct folders *fold
     bool is_good = compare_run(compare, options, folders->run, failure);
     if (is_good && !options->is_quiet) compare_report_screen(stdout, options, compare);
     is_good = is_good && compare_report_write(folders->result, options, compare, failure);
-    int status = is_good ? statuses[compare_run_verdict(compare)] : -1;
+    int status = is_good ? status_of(compare_run_verdict(compare)) : -1;
     compare_run_free(compare);
     free(compare);
     return status;
@@ -165,12 +165,10 @@ static int run_compare(const struct options *options, const struct folders *fold
 static bool find_needs(struct options *options, const struct folders *folders,
                        struct failure *failure)
 {
-    char help[GUARD_HELP_MAX];
     struct guard_list guards, chosen;
 
     if (options->url_count) return true; /* they run already, and know what they have */
-    if (!guard_list_ask_help(folders->run, help, sizeof help, failure)) return false;
-    if (!guard_list_parse(help, &guards) ||
+    if (!guard_list_ask(folders->run, &guards, failure) ||
         !guard_list_choose(&guards, options->guard, &chosen, failure))
         return false;
     guard_list_tell_needs(&chosen, options->needs);

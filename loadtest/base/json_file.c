@@ -4,6 +4,7 @@
 #include "json_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,10 +17,33 @@ void json_file_put(json_t *object, const char *name, json_t *value)
     (void)json_object_set_new(object, name, value); /* NULL is refused: the member is missing */
 }
 
-json_t *json_file_spread(const struct spread *spread)
+static json_t *number_or_null(double value)
 {
-    return json_pack("{s:f,s:f,s:f}", "median", spread->median, "least", spread->least, "most",
-                     spread->most);
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+json_t *json_file_numbers(const struct repeats *repeats)
+{
+    json_t *values = json_array();
+
+    for (int i = 0; i < repeats->count; i++)
+        (void)json_array_append_new(values, number_or_null(repeats->values[i]));
+    return values;
+}
+
+json_t *json_file_repeats(const struct repeats *repeats)
+{
+    struct spread spread = spread_of_repeats(repeats);
+
+    if (repeats->count == 0) return json_null();
+    return json_pack("{s:o,s:o,s:o,s:o}", "median", number_or_null(spread.median), "least",
+                     number_or_null(spread.least), "most", number_or_null(spread.most), "repeats",
+                     json_file_numbers(repeats));
+}
+
+json_t *json_file_words_or_null(const char *words)
+{
+    return *words ? json_string(words) : json_null();
 }
 
 bool json_file_write(const char *path, json_t *object, struct failure *failure)

@@ -11,7 +11,10 @@
 
 /* Takes `value`; NULL leaves the member out. */
 void json_file_put(json_t *object, const char *name, json_t *value);
-json_t *json_file_spread(const struct spread *spread);
+/* Median, least, most and all repeats; what is not known is null, and so is the whole when there are none. */
+json_t *json_file_repeats(const struct repeats *repeats);
+json_t *json_file_numbers(const struct repeats *repeats); /* these alone */
+json_t *json_file_words_or_null(const char *words);       /* "": null */
 
 /* Takes `object`. A reader never sees half of the file. */
 bool json_file_write(const char *path, json_t *object, struct failure *failure);

@@ -30,6 +30,15 @@ long long counters_times(const struct tally *tally, const char *name)
     return 0;
 }
 
+long long counters_all(const struct tally *tally)
+{
+    long long all = 0;
+
+    for (int i = 0; i < tally->count; i++)
+        all += tally->list[i].times;
+    return all;
+}
+
 long long counters_add_calls(const struct tally *before, const struct tally *after,
                              struct tally *sums)
 {
@@ -80,19 +89,18 @@ double counters_sum(const char *metrics, const char *name, const char *label)
 }
 
 void counters_read_label(const char *metrics, const char *name, const char *label,
-                         struct tally *out_tally)
+                         struct tally *sums)
 {
     char head[64];
     double value = 0;
 
-    *out_tally = (struct tally){.count = 0};
     (void)snprintf(head, sizeof head, "%s=\"", label);
     for (const char *line = metrics; *line; line = counters_next_line(line)) {
         char word[TALLY_NAME_MAX];
         if (!sample_value(line, name, head, &value)) continue;
         const char *start = strstr(line, head) + strlen(head);
         (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(start, "\""), start);
-        add_times(out_tally, word, (long long)value);
+        add_times(sums, word, (long long)value);
     }
 }
 
@@ -122,6 +130,17 @@ long long counters_info_number(const char *info, const char *name)
         if (strncmp(line, name, length) == 0 && line[length] == ':')
             return strtoll(line + length + 1, NULL, 10);
     return -1;
+}
+
+bool counters_ask_number(struct ledger *ledger, const char *section, const char *name,
+                         long long *out_number, struct failure *failure)
+{
+    char *info = ledger_info(ledger, section, failure);
+
+    if (!info) return false;
+    *out_number = counters_info_number(info, name);
+    free(info);
+    return *out_number >= 0 || failure_set(failure, "Redis: no %s in INFO", name);
 }
 
 char *counters_fetch(struct http_client *http, const char *url, struct failure *failure)

@@ -27,9 +27,10 @@ const char *counters_next_line(const char *line);
 /* Sum of the samples of a metric, of those only whose labels hold `label` unless NULL. */
 double counters_sum(const char *metrics, const char *name, const char *label);
 
-/* The samples of a metric, added up by the value of one of its labels. */
+/* Add the samples of a metric to `sums`, by the value of one of its labels. */
 void counters_read_label(const char *metrics, const char *name, const char *label,
-                         struct tally *out_tally);
+                         struct tally *sums);
+long long counters_all(const struct tally *tally);
 long long counters_times(const struct tally *tally, const char *name);
 
 /* "cmdstat_NAME:calls=N,..." lines; what does not fit the table is left out. */
@@ -40,6 +41,9 @@ long long counters_add_calls(const struct tally *before, const struct tally *aft
 
 /* "name:123" of an INFO section; -1 when it is not there. */
 long long counters_info_number(const char *info, const char *name);
+/* ... of the server's. false: no answer, or it is not there. */
+bool counters_ask_number(struct ledger *ledger, const char *section, const char *name,
+                         long long *out_number, struct failure *failure);
 
 /* GET url/metrics; yours to free. NULL: no answer. */
 char *counters_fetch(struct http_client *http, const char *url, struct failure *failure);

@@ -26,6 +26,7 @@ typedef enum bench_kind_of_stage {
     BENCH_STAGE_TLS,      /* one Redis with two ports */
     BENCH_STAGE_BOOK, /* an instance with a book, and one Redis beside it */
     BENCH_STAGE_WAIT, /* the same, where buyers wait for the book */
+    BENCH_STAGE_COUNT,
 } bench_kind_of_stage;
 
 /* Which of the two instances of a stage. */
@@ -75,8 +76,8 @@ struct bench_figure {
     bench_better better;
     bench_kind_of_stage stage; /* of a ratio */
     long connections;
-    long sales;                    /* on at the same time; 0: one */
-    struct bench_side over, under; /* of a ratio */
+    long sales;                            /* on at the same time; 0: one */
+    const struct bench_side *over, *under; /* of a ratio */
 };
 
 extern const struct bench_figure bench_figures[BENCH_FIGURE_COUNT];

@@ -49,33 +49,28 @@ static void take_word(char *out, size_t size, const char *from, const char *unti
     (void)snprintf(out, size, "%.*s", length ? (int)length : 1, length ? from : "?");
 }
 
-static void read_cpu(char *out, size_t size)
+/* What stands behind `label` in a file's first line that has it, up to one of `until`. */
+static void read_behind(char *out, size_t size, const char *path, const char *label,
+                        const char *until)
 {
     char line[512];
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    const char *name = NULL;
+    FILE *file = fopen(path, "re");
+    const char *found = NULL;
 
-    while (file && !name && fgets(line, sizeof line, file))
-        if (strncmp(line, "model name", 10) == 0) name = strchr(line, ':');
-    take_word(out, size, name ? name + 2 : NULL, "\n");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = strstr(line, label);
+    take_word(out, size, found ? found + strlen(label) : NULL, until);
     if (file) (void)fclose(file); /* read only */
 }
 
 /* "/usr/lib/libNAME.so.1.15.0" among what the process has mapped: "1.15.0". */
 static void read_library(char *out, size_t size, pid_t pid, const char *name)
 {
-    char path[40];
-    char label[64];
-    char line[512];
-    const char *found = NULL;
+    char path[40], label[64];
 
     (void)snprintf(path, sizeof path, "/proc/%ld/maps", (long)pid);
     (void)snprintf(label, sizeof label, "/lib%s.so.", name);
-    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    while (file && !found && fgets(line, sizeof line, file))
-        found = strstr(line, label);
-    take_word(out, size, found ? found + strlen(label) : NULL, " \n");
-    if (file) (void)fclose(file); /* read only */
+    read_behind(out, size, path, label, " \n");
 }
 
 static void read_wrk(char *out, size_t size, const char *run_dir)
@@ -148,7 +143,7 @@ void bench_machine_host(struct bench_machine *machine, const char *run_dir)
     if (uname(&system) == 0)
         (void)snprintf(machine->kernel, sizeof machine->kernel, "%.30s %.90s", system.sysname,
                        system.release);
-    read_cpu(machine->cpu, sizeof machine->cpu);
+    read_behind(machine->cpu, sizeof machine->cpu, "/proc/cpuinfo", "model name\t: ", "\n");
     read_wrk(machine->wrk, sizeof machine->wrk, run_dir);
     read_commit(machine->commit, sizeof machine->commit, run_dir);
 }

@@ -11,20 +11,7 @@
 #include "base/programs.h"
 #include "bench_machine.h"
 
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct failure *failure)
-{
-    char program[RUN_PATH_MAX];
-    const char *const argv[] = {program, "--help", NULL};
-
-    return programs_seckilld(program, failure) &&
-           (bench_machine_output_of(argv, run_dir, out, size) ||
-            failure_set(failure, "%s --help does not end well", program));
-}
+enum { HELP_MAX = 16384 };
 
 const char *guard_list_finding_name(guard_finding finding)
 {
@@ -33,48 +20,27 @@ const char *guard_list_finding_name(guard_finding finding)
     return names[finding];
 }
 
-/* "needs FLAG" */
-static bool take_need(const char *line, size_t length, struct guard_entry *guard)
+/* "needs FLAG", or "FLAWED, needs --lab, FINDING: WHY". false: of another shape. */
+static bool take_more(const char *line, struct guard_entry *guard)
 {
-    static const char head[] = "needs ";
-    size_t head_len = sizeof head - 1;
+    char word[GUARD_NAME_MAX];
 
-    if (!starts_with(line, head) || length - head_len >= sizeof guard->needs) return false;
-    (void)snprintf(guard->needs, sizeof guard->needs, "%.*s", (int)(length - head_len),
-                   line + head_len);
-    return true;
-}
-
-/* "FLAWED, needs --lab, FINDING: WHY", up to the line's end. false: of another shape. */
-static bool take_flaw(const char *line, size_t length, struct guard_entry *guard)
-{
-    static const struct {
-        const char *head;
-        guard_finding finding;
-    } findings[] = {{"FLAWED, needs --lab, oversells: ", GUARD_OVERSELLS},
-                    {"FLAWED, needs --lab, stuck: ", GUARD_STUCK}};
-
-    for (size_t i = 0; i < sizeof findings / sizeof *findings; i++) {
-        size_t head_len = strlen(findings[i].head);
-        if (!starts_with(line, findings[i].head)) continue;
-        guard->finding = findings[i].finding;
-        (void)snprintf(guard->flaw, sizeof guard->flaw, "%.*s", (int)(length - head_len),
-                       line + head_len);
-    }
+    _Static_assert(GUARD_NAME_MAX == 24 && GUARD_FLAW_MAX == 160, "the widths below");
+    if (sscanf(line, "needs %23[a-z-]", guard->needs) == 1) return true;
+    if (sscanf(line, "FLAWED, needs --lab, %23[a-z]: %159[^\n]", word, guard->flaw) != 2)
+        return false;
+    for (guard_finding finding = GUARD_OVERSELLS; finding <= GUARD_STUCK; finding++)
+        if (strcmp(word, guard_list_finding_name(finding)) == 0) guard->finding = finding;
     return guard->finding != GUARD_SOUND;
 }
 
-static bool take_line(const char *line, size_t length, struct guard_list *guards)
+static bool take_line(const char *line, struct guard_list *guards)
 {
     size_t indent = strspn(line, " ");
     size_t name_len = strcspn(line + indent, " \n");
 
-    if (indent > 2) {
-        if (guards->count == 0) return false;
-        struct guard_entry *last = &guards->list[guards->count - 1];
-        return take_need(line + indent, length - indent, last) ||
-               take_flaw(line + indent, length - indent, last);
-    }
+    if (indent > 2)
+        return guards->count > 0 && take_more(line + indent, &guards->list[guards->count - 1]);
     if (name_len == 0 || name_len >= GUARD_NAME_MAX || guards->count == GUARDS_MAX) return false;
     struct guard_entry *guard = &guards->list[guards->count++];
     *guard = (struct guard_entry){.finding = GUARD_SOUND};
@@ -82,19 +48,12 @@ static bool take_line(const char *line, size_t length, struct guard_list *guards
     return true;
 }
 
-static const char *after(const char *text, const char *words)
-{
-    const char *found = text ? strstr(text, words) : NULL;
-    return found ? found + strlen(words) : NULL;
-}
-
 static long default_batch(const char *help)
 {
-    const char *flag = after(help, "--batch ");
-    const char *value = after(flag, "[");
-    const char *end = flag ? strchr(flag, '\n') : NULL;
+    const char *flag = strstr(help, "--batch ");
+    const char *value = flag ? strpbrk(flag, "[\n") : NULL;
 
-    return value && end && value < end ? strtol(value, NULL, 10) : 0;
+    return value && *value == '[' ? strtol(value + 1, NULL, 10) : 0;
 }
 
 bool guard_list_parse(const char *help, struct guard_list *out_guards)
@@ -107,10 +66,22 @@ bool guard_list_parse(const char *help, struct guard_list *out_guards)
     if (line) line += strlen(head);
     while (is_good && *line == ' ') {
         size_t length = strcspn(line, "\n");
-        is_good = take_line(line, length, out_guards);
+        is_good = take_line(line, out_guards);
         line += length + (line[length] == '\n');
     }
     return is_good && out_guards->count > 0;
+}
+
+bool guard_list_ask(const char *run_dir, struct guard_list *out_guards, struct failure *failure)
+{
+    char program[RUN_PATH_MAX], help[HELP_MAX];
+    const char *const argv[] = {program, "--help", NULL};
+
+    if (!programs_seckilld(program, failure)) return false;
+    if (!bench_machine_output_of(argv, run_dir, help, sizeof help))
+        return failure_set(failure, "%s --help does not end well", program);
+    return guard_list_parse(help, out_guards) ||
+           failure_set(failure, "the guards in seckilld --help are not understood");
 }
 
 static const struct guard_entry *find(const struct guard_list *guards, const char *name,
@@ -147,13 +118,36 @@ bool guard_list_choose(const struct guard_list *all, const char *wish,
     return true;
 }
 
-void guard_list_keep_sound(struct guard_list *guards)
+static bool is_sound(const struct guard_entry *guard)
+{
+    return guard->finding == GUARD_SOUND;
+}
+
+static bool is_here(const struct guard_entry *guard)
+{
+    for (int kind = 0; kind < OWN_KINDS; kind++)
+        if (strcmp(guard->needs, own_server_flag((own_kind)kind)) == 0)
+            return own_server_is_here((own_kind)kind);
+    return true;
+}
+
+static void keep(struct guard_list *guards, bool (*is_kept)(const struct guard_entry *guard))
 {
     int kept = 0;
 
     for (int i = 0; i < guards->count; i++)
-        if (guards->list[i].finding == GUARD_SOUND) guards->list[kept++] = guards->list[i];
+        if (is_kept(&guards->list[i])) guards->list[kept++] = guards->list[i];
     guards->count = kept;
+}
+
+void guard_list_keep_sound(struct guard_list *guards)
+{
+    keep(guards, is_sound);
+}
+
+void guard_list_drop_not_here(struct guard_list *guards)
+{
+    keep(guards, is_here);
 }
 
 bool guard_list_needs(const struct guard_list *guards, const char *flag)
@@ -161,22 +155,6 @@ bool guard_list_needs(const struct guard_list *guards, const char *flag)
     for (int i = 0; i < guards->count; i++)
         if (strcmp(guards->list[i].needs, flag) == 0) return true;
     return false;
-}
-
-void guard_list_drop_needing(struct guard_list *guards, const char *flag)
-{
-    int kept = 0;
-
-    for (int i = 0; i < guards->count; i++)
-        if (strcmp(guards->list[i].needs, flag) != 0) guards->list[kept++] = guards->list[i];
-    guards->count = kept;
-}
-
-void guard_list_drop_not_here(struct guard_list *guards)
-{
-    for (int kind = 0; kind < OWN_KINDS; kind++)
-        if (!own_server_is_here((own_kind)kind))
-            guard_list_drop_needing(guards, own_server_flag((own_kind)kind));
 }
 
 void guard_list_tell_needs(const struct guard_list *guards, bool out_needs[OWN_KINDS])

@@ -14,7 +14,6 @@ enum {
     GUARDS_MAX = 32,
     GUARD_NAME_MAX = 24,
     GUARD_FLAW_MAX = 160,
-    GUARD_HELP_MAX = 16384,
 };
 
 /* What a flawed guard is there to show. */
@@ -40,11 +39,11 @@ struct guard_list {
 /* "sound", "oversells", "stuck" */
 const char *guard_list_finding_name(guard_finding finding);
 
-/* What `seckilld --help` prints. */
-bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct failure *failure);
-
-/* Read its section "Guards:", and the default of --batch. false: it is not there, or says something we do not know. */
+/* Read what `seckilld --help` prints: its section "Guards:", and the default of --batch. false: it is not there, or
+ * says something we do not know. */
 bool guard_list_parse(const char *help, struct guard_list *out_guards);
+/* ... of this service. */
+bool guard_list_ask(const char *run_dir, struct guard_list *out_guards, struct failure *failure);
 
 /*
  * Those of `wish`, "all" or names with commas between, in the order of the service.
@@ -56,12 +55,9 @@ bool guard_list_choose(const struct guard_list *all, const char *wish,
 
 /* Drop the flawed ones. */
 void guard_list_keep_sound(struct guard_list *guards);
-
-/* Does one of them need that flag? Drop those that do. */
-bool guard_list_needs(const struct guard_list *guards, const char *flag);
-void guard_list_drop_needing(struct guard_list *guards, const char *flag);
 /* Drop those that need a server which is not installed here. */
 void guard_list_drop_not_here(struct guard_list *guards);
+bool guard_list_needs(const struct guard_list *guards, const char *flag);
 /* Which servers they need. */
 void guard_list_tell_needs(const struct guard_list *guards, bool out_needs[OWN_KINDS]);
 

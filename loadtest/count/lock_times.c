@@ -99,21 +99,6 @@ void lock_times_subtract(struct lock_times *after, const struct lock_times *befo
     lock_times_subtract_one(&after->hold, &before->hold);
 }
 
-bool lock_times_ask(const struct service *service, const char *guard, struct lock_times *out_times)
-{
-    *out_times = (struct lock_times){.wait = {.count = 0}};
-    for (int i = 0; i < service->count; i++) {
-        struct lock_times one;
-        char *metrics = counters_fetch(service->http, service->instances[i].url, NULL);
-        if (!metrics) return false;
-        lock_times_read(metrics, guard, &one);
-        free(metrics);
-        lock_times_add(&out_times->wait, &one.wait);
-        lock_times_add(&out_times->hold, &one.hold);
-    }
-    return true;
-}
-
 static json_t *histogram_json(const struct histogram *histogram)
 {
     json_t *buckets = json_object();

@@ -5,9 +5,9 @@
 #ifndef LOADTEST_LOCK_TIMES_H
 #define LOADTEST_LOCK_TIMES_H
 
-#include <jansson.h>
+#include <stdbool.h>
 
-#include "under_test.h"
+#include <jansson.h>
 
 enum { HISTOGRAM_BOUNDS_MAX = 24 };
 
@@ -36,9 +36,6 @@ struct lock_times {
 
 void lock_times_read(const char *metrics, const char *guard, struct lock_times *out_times);
 void lock_times_subtract(struct lock_times *after, const struct lock_times *before);
-
-/* Of all instances together. false: one did not answer. */
-bool lock_times_ask(const struct service *service, const char *guard, struct lock_times *out_times);
 
 /* {"wait":{"count","mean_ms","p50_ms","p90_ms","p99_ms","buckets":{"0.001":N,...}},"hold":...} */
 json_t *lock_times_json(const struct lock_times *times);

@@ -4,6 +4,7 @@
 #include "bench.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -50,26 +51,24 @@ bool bench_run_rounds(const struct bench_rounds *rounds)
     return true;
 }
 
-void bench_doubt(struct bench_row *row, const char *words)
+void bench_doubt(char doubt[BENCH_DOUBT_MAX], const char *format, ...)
 {
-    if (!row->doubt[0]) (void)snprintf(row->doubt, sizeof row->doubt, "%s", words);
-}
+    va_list arguments;
 
-void bench_add(struct bench_row *row, double value)
-{
-    if (row->count == ROUNDS_MAX) return;
-    row->repeats[row->count++] = value;
+    if (doubt[0]) return;
+    va_start(arguments, format);
+    (void)vsnprintf(doubt, BENCH_DOUBT_MAX, format, arguments);
+    va_end(arguments);
 }
 
 void bench_add_ratio(struct bench_row *row, double over_per_s, double under_per_s)
 {
     bool is_ratio = over_per_s > 0 && under_per_s > 0;
 
-    if (row->count == ROUNDS_MAX) return;
-    if (!is_ratio) bench_doubt(row, "a rate of 0 per second");
-    row->over_per_s[row->count] = over_per_s;
-    row->under_per_s[row->count] = under_per_s;
-    bench_add(row, is_ratio ? over_per_s / under_per_s : 0);
+    if (!is_ratio) bench_doubt(row->doubt, "a rate of 0 per second");
+    spread_add(&row->over_per_s, over_per_s);
+    spread_add(&row->under_per_s, under_per_s);
+    spread_add(&row->repeats, is_ratio ? over_per_s / under_per_s : 0);
 }
 
 bool bench_reaches(const struct bench_figure *figure, double value)
@@ -80,13 +79,10 @@ bool bench_reaches(const struct bench_figure *figure, double value)
 
 void bench_sum_up(struct bench_row *row)
 {
-    double sorted[ROUNDS_MAX];
-
-    if (row->count == 0) {
-        bench_doubt(row, "not measured");
+    if (row->repeats.count == 0) {
+        bench_doubt(row->doubt, "not measured");
         return;
     }
-    memcpy(sorted, row->repeats, sizeof sorted); /* the repeats stay in the order of the rounds */
-    row->spread = spread_of(sorted, row->count);
+    row->spread = spread_of_repeats(&row->repeats);
     row->is_ok = !row->doubt[0] && bench_reaches(row->figure, row->spread.median);
 }

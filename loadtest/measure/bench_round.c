@@ -3,16 +3,14 @@
  * held against the stock in Redis, refusals against the service's count of sold-out answers (wrk
  * only knows "400 and above"). One thread.
  */
-#include "bench_round.h"
-
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interrupt.h"
 #include "base/moment.h"
+#include "bench.h"
 
 enum {
     LOOK_EVERY_MS = 100,
@@ -23,34 +21,17 @@ enum {
     PAIR_WINDOW_MS = 600000
 };
 
-static const char orders_metric[] = "seckill_orders_total";
-static const char payments_metric[] = "seckill_payment_events_total";
-static const char trips_metric[] = "seckill_redis_round_trips_total";
-
-__attribute__((format(printf, 2, 3))) static void doubt(struct bench_count *count,
-                                                        const char *format, ...)
-{
-    va_list arguments;
-
-    if (count->doubt[0]) return;
-    va_start(arguments, format);
-    (void)vsnprintf(count->doubt, sizeof count->doubt, format, arguments);
-    va_end(arguments);
-}
-
 /* ---- wrk ---- */
 
 /* wrk at the task's instance alone, or at all: from its start to its counts. All is watched. */
 static bool run_wrk(const struct bench_field *field, const struct bench_task *task,
-                    struct speed_round *round, struct speed_count *out_speed,
-                    struct failure *failure)
+                    struct speed_round *round, struct bench_count *count, struct failure *failure)
 {
     int64_t deadline_ms = moment_ms() + (task->duration_s + WRK_MARGIN_S) * 1000;
     struct service view = *field->service;
     struct drive_target target = {&view, field->options, field->run_dir};
     struct drive drive;
 
-    *out_speed = (struct speed_count){.per_s = 0};
     round->tag = task->tag;
     round->connections = task->connections;
     round->duration_s = task->duration_s;
@@ -64,71 +45,50 @@ static bool run_wrk(const struct bench_field *field, const struct bench_task *ta
     drive_stop(&drive);
     if (interrupt_came()) return failure_set(failure, "interrupted");
     if (service_has_died(field->service, failure)) return false;
-    return drive_went_well(&drive, failure) && drive_read_speed(&drive, out_speed, failure);
+    return drive_went_well(&drive, failure) && drive_read_speed(&drive, &count->speed, failure);
 }
 
 /* Less was sent than was asked for. */
-static void check_load(const struct speed_count *speed, const struct bench_task *task,
-                       struct bench_count *count)
+static void check_load(const struct bench_task *task, struct bench_count *count)
 {
+    const struct speed_count *speed = &count->speed;
     const struct load_count *load = &speed->load;
 
     if (!drive_is_established(load))
-        doubt(count, "%lld of %lld connections established", load->established, load->asked);
+        bench_doubt(count->doubt, "%lld of %lld connections established", load->established,
+                    load->asked);
     if (drive_load_errors(load))
-        doubt(count, "socket errors: connect %lld, read %lld, write %lld, time-out %lld",
-              load->connect_errors, load->read_errors, load->write_errors, load->timeouts);
+        bench_doubt(count->doubt,
+                    "socket errors: connect %lld, read %lld, write %lld, time-out %lld",
+                    load->connect_errors, load->read_errors, load->write_errors, load->timeouts);
     if (speed->seconds < 0.99 * (double)task->duration_s)
-        doubt(count, "wrk ended after %.1f of %ld s", speed->seconds, task->duration_s);
+        bench_doubt(count->doubt, "wrk ended after %.1f of %ld s", speed->seconds,
+                    task->duration_s);
 }
 
-static void take_speed(const struct speed_count *speed, const struct bench_task *task,
-                       long long as_expected, struct bench_count *count)
+/* Of what wrk counted so much is as expected. */
+static void take_speed(const struct bench_task *task, long long as_expected,
+                       struct bench_count *count)
 {
-    double share = speed->requests > 0 ? (double)as_expected / (double)speed->requests : 0;
+    const struct speed_count *speed = &count->speed;
 
-    count->speed = *speed;
     count->answered = as_expected;
     count->refused = speed->status_errors;
-    count->per_s = speed->per_s * share;
-    check_load(speed, task, count);
-    if (speed->requests == 0) doubt(count, "no answer at all");
+    if (speed->requests > 0)
+        count->per_s = speed->per_s * ((double)as_expected / (double)speed->requests);
+    check_load(task, count);
+    if (speed->requests == 0) bench_doubt(count->doubt, "no answer at all");
 }
 
 static bool measure_page(const struct bench_field *field, const struct bench_task *task,
                          struct bench_count *count, struct failure *failure)
 {
     struct speed_round round = {.path = task->page ? task->page : "/livez", .method = "GET"};
-    struct speed_count speed;
 
-    if (!run_wrk(field, task, &round, &speed, failure)) return false;
-    take_speed(&speed, task, speed.requests - speed.status_errors, count);
-    if (speed.status_errors)
-        doubt(count, "%lld pages answered with 400 and above", speed.status_errors);
-    return true;
-}
-
-/* ---- what the instance counts ---- */
-
-struct instance_counts {
-    double round_trips;
-    struct tally payments;
-    struct tally outcomes;
-    struct lock_times locks; /* of the task's guard, if it names one */
-};
-
-static bool read_instance(const struct bench_field *field, const struct bench_task *task,
-                          struct instance_counts *out_counts, struct failure *failure)
-{
-    const char *url = field->service->instances[task->instance].url;
-    char *metrics = counters_fetch(field->service->http, url, failure);
-
-    if (!metrics) return false;
-    out_counts->round_trips = counters_sum(metrics, trips_metric, NULL);
-    counters_read_label(metrics, orders_metric, "outcome", &out_counts->outcomes);
-    counters_read_label(metrics, payments_metric, "result", &out_counts->payments);
-    lock_times_read(metrics, task->guard ? task->guard : "", &out_counts->locks);
-    free(metrics);
+    if (!run_wrk(field, task, &round, count, failure)) return false;
+    take_speed(task, count->speed.requests - count->speed.status_errors, count);
+    if (count->refused)
+        bench_doubt(count->doubt, "%lld pages answered with 400 and above", count->refused);
     return true;
 }
 
@@ -154,10 +114,10 @@ bool bench_round_await_rewrite(struct ledger *ledger, struct failure *failure)
     int64_t deadline_ms = moment_ms() + SETTLE_LIMIT_MS;
 
     for (;;) {
-        char *info = ledger_info(ledger, "persistence", failure);
-        if (!info) return false;
-        bool is_busy = counters_info_number(info, "aof_rewrite_in_progress") > 0;
-        free(info);
+        long long is_busy = 0;
+        if (!counters_ask_number(ledger, "persistence", "aof_rewrite_in_progress", &is_busy,
+                                 failure))
+            return false;
         if (!is_busy || interrupt_came() || moment_ms() > deadline_ms) return true;
         moment_sleep_ms(LOOK_EVERY_MS);
     }
@@ -213,45 +173,36 @@ static int settle(const struct bench_field *field, const struct bench_task *task
     return asked * (int)count_sales(task);
 }
 
-/* Counters of the instance and of its Redis, before and after. */
+/* What the instance and its Redis have counted before. */
 struct tolls {
-    struct instance_counts instance;
-    double of_asking; /* round trips that answering /metrics itself takes */
+    struct service_costs costs;
     struct tally commands;
     int asked; /* how often we asked for the stock since: no cost of the guard */
 };
 
-/* Answering /metrics costs the instance round trips: outside the two INFOs, and subtracted. */
+static struct service_costs costs_of(const struct bench_field *field, const struct bench_task *task)
+{
+    return (struct service_costs){
+        .service = field->service, .instance = task->instance, .guard = task->guard};
+}
+
+/* Answering /metrics costs the instance round trips: outside the two INFOs. */
 static bool read_before(const struct bench_field *field, const struct bench_task *task,
                         struct tolls *out_tolls, struct failure *failure)
 {
-    struct instance_counts first;
-
-    if (!read_instance(field, task, &first, failure)) return false;
-    if (!read_instance(field, task, &out_tolls->instance, failure)) return false;
-    out_tolls->of_asking = out_tolls->instance.round_trips - first.round_trips;
-    return counters_ask_commands(field->ledger, &out_tolls->commands, failure);
+    out_tolls->costs = costs_of(field, task);
+    return service_counts_begin(&out_tolls->costs, failure) &&
+           counters_ask_commands(field->ledger, &out_tolls->commands, failure);
 }
 
-static bool add_tolls(const struct bench_field *field, const struct bench_task *task,
-                      const struct tolls *before, struct bench_count *count,
-                      struct failure *failure)
+static bool add_tolls(const struct bench_field *field, const struct tolls *before,
+                      struct bench_count *count, struct failure *failure)
 {
-    struct tolls after;
+    struct tally commands;
 
-    if (!counters_ask_commands(field->ledger, &after.commands, failure)) return false;
-    if (!read_instance(field, task, &after.instance, failure)) return false;
-    count->round_trips =
-        after.instance.round_trips - before->instance.round_trips - before->of_asking;
-    (void)counters_add_calls(&before->instance.outcomes, &after.instance.outcomes,
-                             &count->outcomes);
-    if (task->kind == BENCH_PAIR)
-        count->paid = counters_times(&after.instance.payments, "paid") -
-                      counters_times(&before->instance.payments, "paid");
-    count->locks = after.instance.locks;
-    lock_times_subtract(&count->locks, &before->instance.locks);
-    count->commands =
-        counters_add_calls(&before->commands, &after.commands, &count->sum) - before->asked;
+    if (!counters_ask_commands(field->ledger, &commands, failure)) return false;
+    if (!service_counts_end(&before->costs, &count->since, failure)) return false;
+    count->commands = counters_add_calls(&before->commands, &commands, &count->sum) - before->asked;
     for (int i = 0; i < count->sum.count; i++)
         if (strcmp(count->sum.list[i].name, "get") == 0) count->sum.list[i].times -= before->asked;
     return true;
@@ -275,20 +226,22 @@ static bool buy_one(const struct bench_field *field, const struct bench_task *ta
 }
 
 /* Every answer that wrk saw is a unit gone, and every unit gone was asked for. */
-static void check_sold(const struct bench_task *task, const struct speed_count *speed,
-                       struct bench_count *count)
+static void check_sold(const struct bench_task *task, struct bench_count *count)
 {
+    long long paid = counters_times(&count->since.payments, "paid");
     char others[BENCH_DOUBT_MAX / 2];
 
-    name_others(&count->outcomes, "created", others, sizeof others);
-    if (speed->status_errors && !task->may_refuse)
-        doubt(count, "%lld purchases answered with 400 and above%s", speed->status_errors, others);
-    if (count->paid >= 0 &&
-        (count->paid < count->answered || count->paid > count->answered + task->connections))
-        doubt(count, "wrk counted %lld paid, the service %lld", count->answered, count->paid);
+    name_others(&count->since.orders, "created", others, sizeof others);
+    if (count->refused && !task->may_refuse)
+        bench_doubt(count->doubt, "%lld purchases answered with 400 and above%s", count->refused,
+                    others);
+    if (task->kind == BENCH_PAIR &&
+        (paid < count->answered || paid > count->answered + task->connections))
+        bench_doubt(count->doubt, "wrk counted %lld paid, the service %lld", count->answered, paid);
     if (count->accepted < count->answered ||
         count->accepted > count->answered + 2 * task->connections)
-        doubt(count, "wrk counted %lld accepted, Redis %lld", count->answered, count->accepted);
+        bench_doubt(count->doubt, "wrk counted %lld accepted, Redis %lld", count->answered,
+                    count->accepted);
 }
 
 /* Put the sales up, unless there is one, and make the instance know them. */
@@ -319,7 +272,6 @@ static bool measure_purchases(const struct bench_field *field, const struct benc
                                 .sales = task->sales,
                                 .script = task->kind == BENCH_PURCHASE ? NULL : "pairs.lua",
                                 .key = is_pair ? field->service->pay_key : NULL};
-    struct speed_count speed;
     struct tolls before;
     int64_t left_before = 0;
     int64_t left = 0;
@@ -329,32 +281,36 @@ static bool measure_purchases(const struct bench_field *field, const struct benc
     if (!open_sales(field, task, stem, failure)) return false;
     if (!sum_stock(field, task, stem, &left_before, failure)) return false;
     if (!task->at_all && !read_before(field, task, &before, failure)) return false;
-    if (!run_wrk(field, task, &round, &speed, failure)) return false;
+    if (!run_wrk(field, task, &round, count, failure)) return false;
     before.asked = settle(field, task, stem, &left, failure);
     if (before.asked < 0) return false;
-    if (!task->at_all && !add_tolls(field, task, &before, count, failure)) return false;
+    if (!task->at_all && !add_tolls(field, &before, count, failure)) return false;
     count->accepted = left_before - left;
-    take_speed(&speed, task, speed.requests - speed.status_errors, count);
-    check_sold(task, &speed, count);
+    take_speed(task, count->speed.requests - count->speed.status_errors, count);
+    check_sold(task, count);
     return task->at_all || bench_round_await_rewrite(field->ledger, failure);
 }
 
 /* ---- refusals ---- */
 
 /* wrk knows "400 and above"; that all of it was sold-out, the instance must say. */
-static void check_refused(const struct speed_count *speed, long long all, struct bench_count *count)
+static void check_refused(struct bench_count *count)
 {
-    long long sold_out = counters_times(&count->outcomes, "sold-out");
+    const struct speed_count *speed = &count->speed;
+    long long all = counters_all(&count->since.orders);
+    long long sold_out = counters_times(&count->since.orders, "sold-out");
     char others[BENCH_DOUBT_MAX / 2];
 
-    name_others(&count->outcomes, "sold-out", others, sizeof others);
+    name_others(&count->since.orders, "sold-out", others, sizeof others);
     if (speed->requests != speed->status_errors)
-        doubt(count, "%lld requests were not refused", speed->requests - speed->status_errors);
+        bench_doubt(count->doubt, "%lld requests were not refused",
+                    speed->requests - speed->status_errors);
     if (all != sold_out)
-        doubt(count, "%lld purchases did not end as sold-out%s", all - sold_out, others);
+        bench_doubt(count->doubt, "%lld purchases did not end as sold-out%s", all - sold_out,
+                    others);
     if (sold_out < speed->status_errors)
-        doubt(count, "wrk counted %lld refusals, the service %lld sold-out", speed->status_errors,
-              sold_out);
+        bench_doubt(count->doubt, "wrk counted %lld refusals, the service %lld sold-out",
+                    speed->status_errors, sold_out);
 }
 
 static bool measure_refusals(const struct bench_field *field, const struct bench_task *task,
@@ -362,18 +318,16 @@ static bool measure_refusals(const struct bench_field *field, const struct bench
 {
     char path[SALE_PATH_MAX];
     struct speed_round round = {.path = path, .method = "POST"};
-    struct speed_count speed;
-    struct instance_counts before, after;
+    struct service_costs costs = costs_of(field, task);
 
     (void)snprintf(path, sizeof path, "/api/v1/sales/%s/orders", sale);
     if (!service_create_sale(field->service, sale, "mutex", 1, failure)) return false;
     if (!buy_one(field, task, sale, failure)) return false;
-    if (!read_instance(field, task, &before, failure)) return false;
-    if (!run_wrk(field, task, &round, &speed, failure)) return false;
-    if (!read_instance(field, task, &after, failure)) return false;
-    long long all = counters_add_calls(&before.outcomes, &after.outcomes, &count->outcomes);
-    take_speed(&speed, task, speed.status_errors, count);
-    check_refused(&speed, all, count);
+    if (!service_counts_begin(&costs, failure)) return false;
+    if (!run_wrk(field, task, &round, count, failure)) return false;
+    if (!service_counts_end(&costs, &count->since, failure)) return false;
+    take_speed(task, count->speed.status_errors, count);
+    check_refused(count);
     return true;
 }
 
@@ -382,7 +336,7 @@ bool bench_round_measure(const struct bench_field *field, const struct bench_tas
 {
     char sale[SALE_ID_MAX + 1];
 
-    *out_count = (struct bench_count){.paid = -1};
+    *out_count = (struct bench_count){.per_s = 0};
     (void)snprintf(sale, sizeof sale, "bench-%.30s", task->tag);
     switch (task->kind) {
     case BENCH_PAGE:
@@ -403,20 +357,34 @@ void bench_round_name_point(const struct bench_point *point, char out[BENCH_NAME
                    point->place ? point->place->name : "", point->guard);
 }
 
+const char *bench_round_doubt(const struct bench_point *point)
+{
+    if (point->doubt[0] || point->per_s.count) return point->doubt;
+    return "no order was accepted";
+}
+
+static void add_lock(struct bench_lock *lock, const struct histogram *times)
+{
+    spread_add(&lock->count, (double)times->count);
+    spread_add(&lock->p50_ms, lock_times_quantile_ms(times, 0.5));
+    spread_add(&lock->p90_ms, lock_times_quantile_ms(times, 0.9));
+    spread_add(&lock->p99_ms, lock_times_quantile_ms(times, 0.99));
+}
+
 void bench_round_add_point(struct bench_point *point, const struct bench_count *count)
 {
     static const struct tally none;
     double orders = (double)count->accepted;
 
-    if (!point->doubt[0]) (void)snprintf(point->doubt, sizeof point->doubt, "%s", count->doubt);
+    bench_doubt(point->doubt, "%s", count->doubt);
     point->refused += count->refused;
-    if (count->accepted <= 0 || point->count == ROUNDS_MAX) return;
-    point->round_trips[point->count] = count->round_trips / orders;
-    point->commands[point->count] = (double)count->commands / orders;
-    point->per_s[point->count] = count->per_s;
-    point->p99_ms[point->count] = (double)count->speed.p99_us / 1000;
-    point->locks[point->count] = count->locks;
-    point->count++;
+    if (count->accepted <= 0) return;
+    add_lock(&point->wait, &count->since.locks.wait);
+    add_lock(&point->hold, &count->since.locks.hold);
+    spread_add(&point->round_trips, count->since.round_trips / orders);
+    spread_add(&point->commands, (double)count->commands / orders);
+    spread_add(&point->per_s, count->per_s);
+    spread_add(&point->p99_ms, (double)count->speed.p99_us / 1000);
     point->accepted += count->accepted;
     (void)counters_add_calls(&none, &count->sum, &point->sum);
 }

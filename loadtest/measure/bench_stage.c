@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,47 +57,28 @@ bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, c
     return true;
 }
 
-/* Whether a guard of its points needs them. */
-static bool wants_servers(const struct bench_stage *stage, const char *flag)
+struct guard_list bench_stage_guards(const struct bench_stage *stage)
 {
     const struct bench *bench = stage->bench;
+    struct guard_list guards = {.count = 0};
 
     for (int i = 0; i < bench->point_count; i++) {
-        const struct bench_point *point = &bench->points[i];
-        if (point->place == stage->place &&
-            strcmp(guard_list_find(&bench->guards, point->guard)->needs, flag) == 0)
-            return true;
+        const char *name = bench->points[i].guard;
+        if (bench->points[i].place == stage->place && !guard_list_find(&guards, name))
+            guards.list[guards.count++] = *guard_list_find(&bench->guards, name);
     }
-    return false;
+    return guards;
 }
 
-bool bench_stage_add_needs(struct bench_stage *stage)
+bool bench_stage_add_needs(struct bench_stage *stage, const struct guard_list *guards)
 {
-    for (int kind = 0; kind < OWN_KINDS; kind++)
-        stage->sites[0].options.needs[kind] = wants_servers(stage, own_server_flag((own_kind)kind));
-    if (!wants_servers(stage, "--redlock")) return true;
-    stage->sites[0].options.redlock = stage->urls;
-    return bench_servers_add_locks(&stage->servers, stage->dir, stage->urls, stage->failure);
-}
+    struct options *options = &stage->sites[0].options;
 
-bool bench_stage_add_instance(struct bench_stage *stage, long batch)
-{
-    struct bench_site *site = &stage->sites[0];
-    struct options options = site->options;
-
-    options.batch = batch;
-    return service_add_instance(&site->service, &options, 0, site->dir, stage->failure);
-}
-
-/* What its nodes wrote, like all that nobody audits. */
-static void discard_nodes(const struct bench_stage *stage)
-{
-    for (size_t i = 0; i < stage->topology.count && stage->nodes_dir[0]; i++) {
-        char node[RUN_PATH_MAX + 32];
-        (void)snprintf(node, sizeof node, "%s/%s", stage->nodes_dir,
-                       stage->topology.servers[i].name);
-        service_discard_data(node);
-    }
+    guard_list_tell_needs(guards, options->needs);
+    if (options->redlock || !guard_list_needs(guards, "--redlock")) return true;
+    options->redlock = stage->urls;
+    return bench_servers_add_locks(&stage->servers, stage->dir, BENCH_LOCK_SERVERS, stage->urls,
+                                   stage->failure);
 }
 
 void bench_stage_close(struct bench_stage *stage)
@@ -110,26 +92,20 @@ void bench_stage_close(struct bench_stage *stage)
         service_stop(&site->service);
         service_discard_data(site->dir); /* of orders nobody audits: hundreds of megabytes */
     }
-    topology_close(&stage->topology);
-    discard_nodes(stage);
     bench_servers_stop(&stage->servers);
+    memset(stage->dir, 0, sizeof *stage - offsetof(struct bench_stage, dir));
 }
 
-struct bench_field bench_stage_field(struct bench_stage *stage, const struct bench_site *site)
+bool bench_stage_ask(struct bench_stage *stage, bench_at at, struct bench_task *task,
+                     struct bench_count *out_count)
 {
-    struct bench_site *own = site == &stage->sites[0] ? &stage->sites[0] : &stage->sites[1];
+    struct bench_site *site = &stage->sites[stage->has_two_sites ? (int)at : 0];
+    struct bench_field field = {stage->options, site->dir, &site->service, site->ledger};
 
-    return (struct bench_field){stage->options, own->dir, &own->service, own->ledger};
+    task->instance = stage->has_two_sites ? 0 : (int)at;
+    if (!task->duration_s) task->duration_s = stage->options->duration_s;
+    return bench_round_measure(&field, task, out_count, stage->failure);
 }
-
-/* The site of the first or second of two instances, and its number there. */
-static struct bench_site *site_of(struct bench_stage *stage, bench_at at, int *out_instance)
-{
-    *out_instance = stage->has_two_sites ? 0 : (int)at;
-    return &stage->sites[stage->has_two_sites ? (int)at : 0];
-}
-
-/* ---- ratios ---- */
 
 /* ---- what the segments take ---- */
 
@@ -167,29 +143,22 @@ static void add_take(struct bench_stage *stage, int which, const struct bench_us
         used_at(stage, which == BENCH_TAKE_THREE ? BENCH_AT_SECOND : BENCH_AT_FIRST);
     double orders = (double)count->accepted;
 
-    if (take->count == ROUNDS_MAX || orders <= 0 || count->round_trips <= 0) return;
-    take->service_us[take->count] = (after.service_us - before->service_us) / orders;
-    take->redis_us[take->count] = (after.redis_us - before->redis_us) / orders;
-    take->batch[take->count++] = orders / count->round_trips;
+    if (orders <= 0 || count->since.round_trips <= 0) return;
+    spread_add(&take->service_us, (after.service_us - before->service_us) / orders);
+    spread_add(&take->redis_us, (after.redis_us - before->redis_us) / orders);
+    spread_add(&take->batch, orders / count->since.round_trips);
 }
 
 static bool measure_side(struct bench_stage *stage, const struct bench_figure *figure, bool is_over,
-                         const char *tag, struct bench_count *out_count)
+                         struct bench_task *task, struct bench_count *out_count)
 {
-    const struct bench_side *side = is_over ? &figure->over : &figure->under;
-    struct bench_task task = {
-        .kind = side->kind,
-        .guard = side->guard,
-        .tag = tag,
-        .connections = figure->connections,
-        .duration_s = stage->options->duration_s,
-        .sales = figure->sales,
-        .segments = side->segments,
-    };
-    struct bench_field field = bench_stage_field(stage, site_of(stage, side->at, &task.instance));
+    const struct bench_side *side = is_over ? figure->over : figure->under;
     struct bench_used before = used_at(stage, side->at);
 
-    if (!bench_round_measure(&field, &task, out_count, stage->failure)) return false;
+    task->kind = side->kind;
+    task->guard = side->guard;
+    task->segments = side->segments;
+    if (!bench_stage_ask(stage, side->at, task, out_count)) return false;
     if (figure == &bench_figures[BENCH_SEGMENTS])
         add_take(stage, is_over ? BENCH_TAKE_THREE : BENCH_TAKE_ONE, &before, out_count);
     return true;
@@ -198,18 +167,13 @@ static bool measure_side(struct bench_stage *stage, const struct bench_figure *f
 /* The same Redis with small batches: what a batch costs it besides its purchases. */
 static bool take_few(struct bench_stage *stage, long round)
 {
-    char tag[BENCH_TAG_MAX];
-    struct bench_task task = {.kind = BENCH_PURCHASE,
-                              .guard = "mutex",
-                              .tag = tag,
-                              .connections = FEW_CONNECTIONS,
-                              .duration_s = stage->options->duration_s};
-    struct bench_field field = bench_stage_field(stage, &stage->sites[0]);
+    struct bench_task task = {
+        .kind = BENCH_PURCHASE, .guard = "mutex", .connections = FEW_CONNECTIONS};
     struct bench_used before = used_at(stage, BENCH_AT_FIRST);
     struct bench_count count;
 
-    (void)snprintf(tag, sizeof tag, "few%ld", round);
-    if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
+    (void)snprintf(task.tag, sizeof task.tag, "few%ld", round);
+    if (!bench_stage_ask(stage, BENCH_AT_FIRST, &task, &count)) return false;
     add_take(stage, BENCH_TAKE_FEW, &before, &count);
     return true;
 }
@@ -218,7 +182,7 @@ void bench_stage_count_in(struct bench_row *row, const struct bench_count *count
 {
     row->accepted += count->accepted;
     row->refused += count->refused;
-    bench_doubt(row, count->doubt);
+    bench_doubt(row->doubt, "%s", count->doubt);
 }
 
 static bool measure_ratio(void *arg, long round, int id)
@@ -232,9 +196,10 @@ static bool measure_ratio(void *arg, long round, int id)
     if (!row->is_wanted || row->figure->stage != stage->kind) return true;
     bench_shuffle(sides, 2, stage->bench->seed, stream);
     for (int turn = 0; turn < 2; turn++) {
-        char tag[BENCH_TAG_MAX];
-        (void)snprintf(tag, sizeof tag, "r%ld-f%d%c", round, id, "ab"[sides[turn]]);
-        if (!measure_side(stage, row->figure, sides[turn] == 0, tag, &counts[sides[turn]]))
+        struct bench_task task = {.connections = row->figure->connections,
+                                  .sales = row->figure->sales};
+        (void)snprintf(task.tag, sizeof task.tag, "r%ld-f%d%c", round, id, "ab"[sides[turn]]);
+        if (!measure_side(stage, row->figure, sides[turn] == 0, &task, &counts[sides[turn]]))
             return false;
         bench_stage_count_in(row, &counts[sides[turn]]);
     }
@@ -242,7 +207,7 @@ static bool measure_ratio(void *arg, long round, int id)
     const char *doubt = counts[counts[0].doubt[0] ? 0 : 1].doubt;
     bench_stage_say(stage, "  round %ld/%ld  %-20s %8.0f/s ÷ %8.0f/s = %.3f%s%s\n", round,
                     stage->options->repeat, row->figure->name, counts[0].per_s, counts[1].per_s,
-                    row->repeats[row->count - 1], *doubt ? "  VOID: " : "", doubt);
+                    row->repeats.values[row->repeats.count - 1], *doubt ? "  VOID: " : "", doubt);
     return id != BENCH_SEGMENTS || take_few(stage, round);
 }
 
@@ -250,24 +215,20 @@ bool bench_stage_warm_up(struct bench_stage *stage, bench_at at, const char *gua
                          long connections)
 {
     struct bench_count ignored;
-    char tag[BENCH_TAG_MAX];
     struct bench_task task = {.kind = BENCH_PURCHASE,
                               .guard = guard,
-                              .tag = tag,
                               .connections = connections,
                               .duration_s = WARM_UP_S};
-    struct bench_field field = bench_stage_field(stage, site_of(stage, at, &task.instance));
 
-    (void)snprintf(tag, sizeof tag, "w%d", (int)at);
-    return bench_round_measure(&field, &task, &ignored, stage->failure);
+    (void)snprintf(task.tag, sizeof task.tag, "w%d", (int)at);
+    return bench_stage_ask(stage, at, &task, &ignored);
 }
 
-bool bench_stage_measure(struct bench_stage *stage, bench_kind_of_stage kind)
+bool bench_stage_measure(struct bench_stage *stage)
 {
     const struct bench_rounds rounds = {stage->options->repeat, BENCH_RATIO_COUNT,
                                         stage->bench->seed, measure_ratio, stage};
 
-    stage->kind = kind;
     return bench_stage_warm_up(stage, BENCH_AT_FIRST, "mutex", BENCH_COST_CONNECTIONS) &&
            bench_stage_warm_up(stage, BENCH_AT_SECOND, "mutex", BENCH_COST_CONNECTIONS) &&
            bench_run_rounds(&rounds);
@@ -279,29 +240,25 @@ static bool measure_point(void *arg, long round, int which)
 {
     struct bench_stage *stage = arg;
     struct bench_point *point = &stage->bench->points[which];
-    struct bench_field field = bench_stage_field(stage, &stage->sites[0]);
     struct bench_count count;
-    char tag[BENCH_TAG_MAX];
     struct bench_task task = {
         .kind = BENCH_PURCHASE,
         .guard = point->guard,
-        .tag = tag,
         .connections = point->connections,
         .duration_s = point->duration_s,
-        .instance = point->instance,
         .may_refuse = true,
     };
 
     if (point->place != stage->place) return true;
-    (void)snprintf(tag, sizeof tag, "k%ld-%d", round, which);
-    if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
+    (void)snprintf(task.tag, sizeof task.tag, "k%ld-%d", round, which);
+    if (!bench_stage_ask(stage, (bench_at)point->instance, &task, &count)) return false;
     bench_round_add_point(point, &count);
     bench_stage_say(stage,
                     "  round %ld/%ld  %-16s %5ld connections  batch %-4ld %8.0f/s  %8.3f round "
                     "trips each%s%s\n",
                     round, stage->rounds, point->guard, point->connections, point->batch,
                     count.per_s,
-                    count.accepted > 0 ? count.round_trips / (double)count.accepted : 0.0,
+                    count.accepted > 0 ? count.since.round_trips / (double)count.accepted : 0.0,
                     count.doubt[0] ? "  VOID: " : "", count.doubt);
     return true;
 }

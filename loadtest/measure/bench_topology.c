@@ -1,220 +1,232 @@
 /*
- * The stages with several Redis servers. What is compared shares everything but the one thing that
- * is measured: both instances on the primary that has a replica; all servers on TCP, append-only
- * file and fsync always. One thread.
+ * The stages: what each of the two instances that are compared runs on. They share everything but the one thing
+ * that is measured; all servers but the service's own are on TCP, append-only file and fsync always. One thread.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/interrupt.h"
-#include "base/moment.h"
 #include "bench_stage.h"
 #include "common/port.h"
+#include "count/bench_machine.h"
 
-enum { SYNC_MS = 1000, SYNC_LIMIT_MS = 10000, LOOK_EVERY_MS = 20, MASTERS = 3 };
+enum {
+    SYNC_MS = 1000,
+    SYNC_TRIES = 10, /* a second each */
+    MASTERS = 3,
+    MAKE_LIMIT_MS = 20000,
+    WINDOW_MS = 1
+};
 
-static bool has_replica(struct bench_stage *stage, struct ledger *ledger)
+/* Where an instance's sales are. */
+typedef enum ground_kind {
+    ON_OWN,     /* a Redis that the service starts */
+    ON_SAME,    /* where the first instance has them */
+    ON_ONE,     /* one Redis */
+    ON_PAIR,    /* a primary with one replica */
+    ON_CLUSTER, /* three masters */
+    ON_CLUSTER_OF_PAIRS,
+    ON_TLS, /* where the first instance has them, by the other one of two ports */
+} ground_kind;
+
+static const struct plan {
+    const char *name, *words;
+    struct plan_site {
+        const char *name;
+        ground_kind ground;
+        bool is_synced, has_book, waits_for_book;
+        long batch, window_ms; /* a window: it knows a payment provider's key */
+    } sites[2];
+} plans[] = {
+    [BENCH_STAGE_ONE] = {"speed",
+                         "ratios and costs: one Redis, one instance with the default batch and "
+                         "one with --batch 1 beside it",
+                         {{"site", .window_ms = WINDOW_MS}, {"", .ground = ON_SAME, .batch = 1}}},
+    [BENCH_STAGE_REPLICA] = {"replica",
+                             "replica: a primary with one replica, one instance that waits for it "
+                             "and one beside it that does not",
+                             {{"site", .ground = ON_PAIR},
+                              {"", .ground = ON_SAME, .is_synced = true}}},
+    [BENCH_STAGE_CLUSTER] = {"cluster",
+                             "cluster: three masters, and one Redis beside them, an instance each",
+                             {{"one", .ground = ON_ONE}, {"three", .ground = ON_CLUSTER}}},
+    /* Units move where a replica has each step alone, so both wait for one. */
+    [BENCH_STAGE_SEGMENTS] = {"segments",
+                              "segments: three masters, and one Redis beside them, a replica and "
+                              "an instance each",
+                              {{"one", .ground = ON_PAIR, .is_synced = true},
+                               {"three", .ground = ON_CLUSTER_OF_PAIRS, .is_synced = true}}},
+    [BENCH_STAGE_TLS] = {"tls",
+                         "tls: one Redis with two ports, an instance at each",
+                         {{"site", .ground = ON_ONE}, {"", .ground = ON_TLS}}},
+    /* Two of all, since a book has every sale of its Redis. */
+    [BENCH_STAGE_BOOK] = {"book",
+                          "book: an instance whose orders are in PostgreSQL, and one beside it",
+                          {{"book", .has_book = true}, {.name = "none"}}},
+    [BENCH_STAGE_WAIT] = {"wait",
+                          "book: an instance whose orders are in PostgreSQL before they are "
+                          "answered, and one beside it",
+                          {{"book", .has_book = true, .waits_for_book = true}, {.name = "none"}}},
+};
+
+/* What redis-cli says to a command of three words. */
+static void tell(const struct bench_stage *stage, const struct topology *server,
+                 const char *const words[3], char said[64])
 {
-    char *info = ledger_info(ledger, "replication", stage->failure);
-    bool is_online = info && strstr(info, "state=online");
+    char port[16];
+    const char *const argv[] = {"redis-cli", "-p", port, words[0], words[1], words[2], NULL};
 
-    free(info);
-    return is_online;
+    (void)snprintf(port, sizeof port, "%d", server->servers[0].port);
+    (void)bench_machine_output_of(argv, stage->dir, said, 64);
 }
 
-/* Until the replica has all that the primary has. */
-static bool await_replica(struct bench_stage *stage)
+/* Until the second server follows the first one, and has all that it has. */
+static bool follow(struct bench_stage *stage, const struct topology *primary,
+                   const struct topology *replica)
 {
-    int64_t deadline_ms = moment_ms() + SYNC_LIMIT_MS;
-    struct ledger *ledger = ledger_open(stage->urls, stage->failure);
-    bool is_online = ledger && has_replica(stage, ledger);
+    char port[16], said[64];
 
-    while (ledger && !is_online && moment_ms() < deadline_ms && !interrupt_came()) {
-        moment_sleep_ms(LOOK_EVERY_MS);
-        is_online = has_replica(stage, ledger);
+    (void)snprintf(port, sizeof port, "%d", primary->servers[0].port);
+    tell(stage, replica, (const char *[]){"replicaof", "127.0.0.1", port}, said);
+    for (int tries = 0; tries < SYNC_TRIES && !interrupt_came(); tries++) {
+        tell(stage, primary, (const char *[]){"wait", "1", "1000"}, said);
+        if (said[0] == '1') return true;
     }
-    ledger_close(ledger);
-    return is_online || failure_set(stage->failure, "the replica does not follow its primary");
+    return failure_set(stage->failure, "the replica does not follow its primary");
 }
 
-/* Its URL goes to stage->urls. */
-static bool add_primary_and_replica(struct bench_stage *stage)
+static struct topology *add_servers(struct bench_stage *stage, const struct bench_redis *redis)
 {
-    static const char *const primary[] = {SERVICE_AOF, "--repl-diskless-sync-delay", "0", NULL};
-    char replica_of[32];
-    const char *const replica[] = {SERVICE_AOF, "--replicaof", replica_of, NULL};
-
-    if (!bench_servers_add(&stage->servers, stage->dir, primary, stage->failure)) return false;
-    (void)snprintf(replica_of, sizeof replica_of, "127.0.0.1 %d", stage->servers.list[0].port);
-    if (!bench_servers_add(&stage->servers, stage->dir, replica, stage->failure)) return false;
-    bench_servers_url(&stage->servers, 0, stage->urls);
-    return await_replica(stage);
+    return bench_servers_add(&stage->servers, stage->dir, redis, stage->failure);
 }
 
-bool bench_topology_run_replica(struct bench_stage *stage)
-{
-    struct bench_site *site = &stage->sites[0];
-
-    if (!bench_stage_open(stage, "replica") || !add_primary_and_replica(stage)) return false;
-    site->options.redis = stage->urls;
-    if (!bench_stage_open_site(stage, site, "site")) return false;
-    site->options.sync_replicas = 1;
-    site->options.sync_ms = SYNC_MS;
-    if (!service_add_instance(&site->service, &site->options, 0, site->dir, stage->failure))
-        return false;
-    bench_stage_say(stage,
-                    "replica: a primary with one replica, one instance that waits for it and "
-                    "one beside it that does not\n");
-    return bench_stage_measure(stage, BENCH_STAGE_REPLICA);
-}
-
-/* Of a cluster Redis itself tells them: it is not we who started those. The masters come first. */
-static bool find_processes(struct bench_stage *stage)
-{
-    stage->redis[0][0] = stage->servers.list[0].process.pid;
-    for (size_t i = 0; i < MASTERS && i < stage->topology.count; i++) {
-        char url[BENCH_SERVER_URL_MAX];
-        (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", stage->topology.servers[i].port);
-        struct ledger *ledger = ledger_open(url, stage->failure);
-        char *info = ledger ? ledger_info(ledger, "server", stage->failure) : NULL;
-        if (info) stage->redis[1][i] = (pid_t)counters_info_number(info, "process_id");
-        free(info);
-        ledger_close(ledger);
-        if (!info) return false;
-    }
-    return true;
-}
-
-static bool open_cluster(struct bench_stage *stage, const char *replicas)
-{
-    const char *const words[] = {
-        "--set", "auto-aof-rewrite-min-size 512mb", "cluster", stage->nodes_dir, "3", replicas,
-        NULL};
-
-    (void)snprintf(stage->nodes_dir, sizeof stage->nodes_dir, "%.1000s/nodes", stage->dir);
-    return topology_open(&stage->topology, words, stage->failure);
-}
-
-static bool open_two_sites(struct bench_stage *stage)
-{
-    stage->has_two_sites = true;
-    stage->sites[0].options.redis = stage->urls;
-    stage->sites[1].options.redis = stage->topology.url;
-    return bench_stage_open_site(stage, &stage->sites[0], "one") &&
-           bench_stage_open_site(stage, &stage->sites[1], "three");
-}
-
-bool bench_topology_run_cluster(struct bench_stage *stage)
-{
-    static const char *const alone[] = {SERVICE_AOF, NULL};
-
-    if (!bench_stage_open(stage, "cluster")) return false;
-    if (!bench_servers_add(&stage->servers, stage->dir, alone, stage->failure)) return false;
-    bench_servers_url(&stage->servers, 0, stage->urls);
-    if (!open_cluster(stage, "0") || !open_two_sites(stage)) return false;
-    bench_stage_say(stage, "cluster: three masters, and one Redis beside them, an instance each\n");
-    return bench_stage_measure(stage, BENCH_STAGE_CLUSTER);
-}
-
-/* Units move where a replica has each step alone, so both sites wait for one. */
-bool bench_topology_run_segments(struct bench_stage *stage)
-{
-    if (!bench_stage_open(stage, "segments") || !add_primary_and_replica(stage)) return false;
-    for (int i = 0; i < 2; i++) {
-        stage->sites[i].options.sync_replicas = 1;
-        stage->sites[i].options.sync_ms = SYNC_MS;
-    }
-    if (!open_cluster(stage, "1") || !open_two_sites(stage) || !find_processes(stage)) return false;
-    bench_stage_say(stage, "segments: three masters, and one Redis beside them, a replica and an "
-                           "instance each\n");
-    return bench_stage_measure(stage, BENCH_STAGE_SEGMENTS);
-}
-
-/* ---- the book ---- */
-
-/* Two of all, since a book has every sale of its Redis. */
-static bool measure_book(struct bench_stage *stage, bench_kind_of_stage kind)
-{
-    struct options *options = &stage->sites[0].options;
-
-    if (!bench_stage_open(stage, kind == BENCH_STAGE_WAIT ? "wait" : "book")) return false;
-    stage->has_two_sites = true;
-    options->needs[OWN_POSTGRES] = options->has_book = true;
-    options->waits_for_book = kind == BENCH_STAGE_WAIT;
-    if (!bench_stage_open_site(stage, &stage->sites[0], "book") ||
-        !bench_stage_open_site(stage, &stage->sites[1], "none"))
-        return false;
-    bench_stage_say(stage,
-                    "book: an instance whose orders are in PostgreSQL%s, and one beside it\n",
-                    options->waits_for_book ? " before they are answered" : "");
-    return bench_stage_measure(stage, kind);
-}
-
-bool bench_topology_run_book(struct bench_stage *stage)
-{
-    return measure_book(stage, BENCH_STAGE_BOOK);
-}
-
-bool bench_topology_run_wait(struct bench_stage *stage)
-{
-    return measure_book(stage, BENCH_STAGE_WAIT);
-}
-
-/* ---- TLS ---- */
-
-enum { MAKE_LIMIT_MS = 20000, FILE_ROOM = RUN_PATH_MAX + 32 };
-
-static bool make_certificates(const char *dir, struct failure *failure)
+static bool make_certificates(const struct bench_stage *stage)
 {
     char program[RUN_PATH_MAX];
-    const char *const argv[] = {program, dir, NULL};
+    const char *const argv[] = {program, stage->certificates, NULL};
     struct process maker;
 
-    if (!programs_tool("certificates", program, failure)) return false;
-    if (!process_start(&maker, argv, "/dev/null", "/dev/null", failure)) return false;
+    if (!programs_tool("certificates", program, stage->failure)) return false;
+    if (!process_start(&maker, argv, "/dev/null", "/dev/null", stage->failure)) return false;
     bool is_made = process_wait(&maker, MAKE_LIMIT_MS) && maker.wait_status == 0;
     process_stop(&maker, 0);
     return is_made ||
-           failure_set(failure, "%.100s made none, it needs the program openssl", program);
+           failure_set(stage->failure, "%.100s made none, it needs the program openssl", program);
 }
 
-/* The same Redis: one instance by its plain port, one by the other. */
-static bool measure_tls(struct bench_stage *stage, const char *dir)
+/* One Redis with two ports: its URL has the plain one. */
+static bool add_tls(struct bench_stage *stage, struct topology **out)
 {
-    struct bench_site *site = &stage->sites[0];
-    char port[16], cert[FILE_ROOM], key[FILE_ROOM], ca[FILE_ROOM];
-    char url[BENCH_SERVER_URL_MAX];
-    const char *const both[] = {SERVICE_AOF, "--tls-port",         port, "--tls-cert-file",
-                                cert,        "--tls-key-file",     key,  "--tls-ca-cert-file",
-                                ca,          "--tls-auth-clients", "no", NULL};
+    char setting[32];
+    int port = port_free();
 
-    (void)snprintf(port, sizeof port, "%d", port_free());
-    (void)snprintf(cert, sizeof cert, "%.1000s/server.crt", dir);
-    (void)snprintf(key, sizeof key, "%.1000s/server.key", dir);
-    (void)snprintf(ca, sizeof ca, "%.1000s/ca.crt", dir);
-    (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%s", port);
-    if (!bench_servers_add(&stage->servers, stage->dir, both, stage->failure)) return false;
-    bench_servers_url(&stage->servers, 0, stage->urls);
-    site->options.redis = stage->urls;
-    if (!bench_stage_open_site(stage, site, "site")) return false;
-    struct options over_tls = site->options;
-    over_tls.redis = url;
-    over_tls.tls.ca_file = ca;
-    if (!service_add_instance(&site->service, &over_tls, 0, site->dir, stage->failure))
-        return false;
-    bench_stage_say(stage, "tls: one Redis with two ports, an instance at each\n");
-    return bench_stage_measure(stage, BENCH_STAGE_TLS);
-}
-
-bool bench_topology_run_tls(struct bench_stage *stage)
-{
-    char dir[RUN_PATH_MAX + 16];
-
-    if (!bench_stage_open(stage, "tls")) return false;
-    (void)snprintf(dir, sizeof dir, "%.1000s/certificates", stage->dir);
-    if (make_certificates(dir, stage->failure)) return measure_tls(stage, dir);
-    for (int id = BENCH_PURCHASE_TLS_64; id <= BENCH_PURCHASE_TLS_1024; id++)
-        bench_doubt(&stage->bench->rows[id], stage->failure->text);
+    (void)snprintf(setting, sizeof setting, "port %d", port);
+    *out = add_servers(stage, &(struct bench_redis){.kind = "plain",
+                                                    .option = "--tls",
+                                                    .value = stage->certificates,
+                                                    .setting = setting});
+    if (!*out) return false;
+    (void)snprintf(stage->tls_url, sizeof stage->tls_url, "%.39s", (*out)->url);
+    (void)snprintf((*out)->url, sizeof(*out)->url, "redis://127.0.0.1:%d", port);
     return true;
+}
+
+/* Servers of that kind; NULL where there are none to start. */
+static bool find_ground(struct bench_stage *stage, ground_kind ground, struct topology **out)
+{
+    static const struct bench_redis plain = {.kind = "plain"};
+    struct topology *replica = NULL;
+
+    *out = NULL;
+    switch (ground) {
+    case ON_OWN:
+    case ON_SAME:
+    case ON_TLS:
+        return true;
+    case ON_ONE:
+        if (stage->kind == BENCH_STAGE_TLS) return add_tls(stage, out);
+        return (*out = add_servers(stage, &plain));
+    case ON_PAIR:
+        return (*out = add_servers(stage, &plain)) && (replica = add_servers(stage, &plain)) &&
+               follow(stage, *out, replica);
+    case ON_CLUSTER:
+    case ON_CLUSTER_OF_PAIRS:
+        return (*out = add_servers(
+                    stage, &(struct bench_redis){.kind = "cluster",
+                                                 .masters = "3",
+                                                 .replicas = ground == ON_CLUSTER ? "0" : "1"}));
+    }
+    return false;
+}
+
+/* The processes of its primaries, which come first. */
+static bool find_processes(struct bench_stage *stage, int site, const struct topology *servers)
+{
+    for (size_t i = 0; i < MASTERS && i < servers->count; i++) {
+        char url[40];
+        (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", servers->servers[i].port);
+        struct ledger *ledger = ledger_open(url, stage->failure);
+        long long pid = 0;
+        bool is_told =
+            ledger && counters_ask_number(ledger, "server", "process_id", &pid, stage->failure);
+        ledger_close(ledger);
+        if (!is_told) return false;
+        stage->redis[site][i] = (pid_t)pid;
+    }
+    return true;
+}
+
+static bool open_instance(struct bench_stage *stage, int which, const struct plan_site *plan)
+{
+    bool is_more = plan->ground == ON_SAME || plan->ground == ON_TLS;
+    struct bench_site *site = &stage->sites[which];
+    struct options *options = &site->options;
+    struct topology *servers = NULL;
+
+    if (!find_ground(stage, plan->ground, &servers)) return false;
+    if (is_more) *options = stage->sites[0].options;
+    if (servers) options->redis = servers->url;
+    if (plan->batch) options->batch = plan->batch;
+    if (plan->window_ms) options->window_ms = plan->window_ms;
+    if (plan->is_synced) options->sync_replicas = 1;
+    if (plan->is_synced) options->sync_ms = SYNC_MS;
+    if (plan->has_book) options->needs[OWN_POSTGRES] = options->has_book = true;
+    options->waits_for_book = plan->waits_for_book;
+    if (plan->ground == ON_TLS) {
+        options->redis = stage->tls_url;
+        options->tls.ca_file = stage->ca;
+    }
+    if (is_more)
+        return service_add_instance(&stage->sites[0].service, options, 0, stage->sites[0].dir,
+                                    stage->failure);
+    stage->has_two_sites = which == 1;
+    return (stage->kind != BENCH_STAGE_SEGMENTS || find_processes(stage, which, servers)) &&
+           bench_stage_open_site(stage, site, plan->name);
+}
+
+/* Without them its rows are void, and the bench goes on. */
+static bool has_certificates(struct bench_stage *stage)
+{
+    (void)snprintf(stage->certificates, sizeof stage->certificates, "%.1000s/certificates",
+                   stage->dir);
+    (void)snprintf(stage->ca, sizeof stage->ca, "%s/ca.crt", stage->certificates);
+    if (make_certificates(stage)) return true;
+    for (int id = BENCH_PURCHASE_TLS_64; id <= BENCH_PURCHASE_TLS_1024; id++)
+        bench_doubt(stage->bench->rows[id].doubt, "%s", stage->failure->text);
+    return false;
+}
+
+bool bench_topology_run(struct bench_stage *stage)
+{
+    const struct plan *plan = &plans[stage->kind];
+    bool has_points = stage->kind == BENCH_STAGE_ONE; /* costs of guards */
+
+    if (!bench_stage_open(stage, plan->name)) return false;
+    if (stage->kind == BENCH_STAGE_TLS && !has_certificates(stage)) return true;
+    const struct guard_list guards = bench_stage_guards(stage);
+    if (has_points && !bench_stage_add_needs(stage, &guards)) return false;
+    for (int i = 0; i < 2; i++)
+        if (!open_instance(stage, i, &plan->sites[i])) return false;
+    bench_stage_say(stage, "%s\n", plan->words);
+    return bench_stage_measure(stage) &&
+           (!has_points || bench_stage_measure_points(stage, stage->bench->cost_repeat));
 }

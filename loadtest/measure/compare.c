@@ -65,7 +65,7 @@ void compare_row_add(struct compare_row *row, const struct verify_run *run)
 
     if (row->count == ROUNDS_MAX) return;
     for (int i = 0; i < COMPARE_MEASURE_COUNT; i++)
-        row->values[i][row->count] = values[i];
+        spread_add(&row->measures[i], values[i]);
     row->verdicts[row->count++] = compare_judge(row->guard, run);
 }
 
@@ -76,18 +76,6 @@ compare_verdict compare_row_verdict(const struct compare_row *row)
     for (int i = 0; i < row->count; i++)
         if (row->verdicts[i] > worst) worst = row->verdicts[i];
     return worst;
-}
-
-bool compare_row_spread(const struct compare_row *row, compare_measure measure,
-                        struct spread *out_spread)
-{
-    double known[ROUNDS_MAX];
-    int count = 0;
-
-    for (int i = 0; i < row->count; i++)
-        if (!isnan(row->values[measure][i])) known[count++] = row->values[measure][i];
-    if (count) *out_spread = spread_of(known, count);
-    return count > 0;
 }
 
 const char *compare_verdict_words(compare_verdict verdict)

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 
-#include "base/spread.h"
 #include "count/guard_list.h"
 #include "run/verify.h"
 
@@ -49,8 +48,8 @@ typedef enum compare_verdict {
 
 /* One guard. */
 struct compare_row {
-    const struct guard_entry *guard;                  /* borrowed */
-    double values[COMPARE_MEASURE_COUNT][ROUNDS_MAX]; /* NAN: not known */
+    const struct guard_entry *guard; /* borrowed */
+    struct repeats measures[COMPARE_MEASURE_COUNT];
     compare_verdict verdicts[ROUNDS_MAX];
     int count; /* of runs */
 };
@@ -60,9 +59,6 @@ compare_verdict compare_judge(const struct guard_entry *guard, const struct veri
 
 void compare_row_add(struct compare_row *row, const struct verify_run *run);
 compare_verdict compare_row_verdict(const struct compare_row *row);
-/* Median, least and most of what is known; false: nothing is. */
-bool compare_row_spread(const struct compare_row *row, compare_measure measure,
-                        struct spread *out_spread);
 
 /* "held", "showed its flaw", "void", "broke a promise" */
 const char *compare_verdict_words(compare_verdict verdict);
@@ -94,8 +90,8 @@ bool compare_run(struct compare *compare, const struct options *options, const c
                  struct failure *failure);
 void compare_run_free(struct compare *compare);
 
-/* Of all guards, the worst. */
-compare_verdict compare_run_verdict(const struct compare *compare);
+/* By the worst of all guards; a flaw that showed itself is what was to be seen. */
+audit_verdict compare_run_verdict(const struct compare *compare);
 
 void compare_report_screen(FILE *to, const struct options *options, const struct compare *compare);
 

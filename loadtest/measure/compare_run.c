@@ -2,38 +2,26 @@
  * Round by round, each guard once, in an order that the seed shuffles. A cell is started from
  * nothing and stopped before the next one starts. One thread.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/interrupt.h"
 #include "base/moment.h"
-#include "bench.h"
-#include "bench_servers.h"
+#include "bench_stage.h"
 #include "compare.h"
 
-enum { CELL_PATH_MAX = 860 };
-
-/* One guard in one round: its own folder, servers and instances. */
-struct cell_place {
-    char dir[RUN_PATH_MAX];
-    struct options options; /* of the run, but for guard and lock servers */
-    struct bench_servers servers;
-    char urls[BENCH_URLS_MAX];
-};
+enum { CELL_PATH_MAX = 860, CELL_NAME_MAX = GUARD_NAME_MAX + 8 };
 
 static bool prepare(struct compare *compare, const struct options *options, const char *run_dir,
                     struct failure *failure)
 {
-    char help[GUARD_HELP_MAX];
     struct guard_list all;
 
     *compare = (struct compare){.seed = bench_seed(options)};
-    if (!guard_list_ask_help(run_dir, help, sizeof help, failure)) return false;
-    if (!guard_list_parse(help, &all))
-        return failure_set(failure, "the guards in seckilld --help are not understood");
+    if (strlen(run_dir) + CELL_NAME_MAX > CELL_PATH_MAX)
+        return failure_set(failure, "--out: the path is too long");
+    if (!guard_list_ask(run_dir, &all, failure)) return false;
     if (!guard_list_choose(&all, options->guard, &compare->guards, failure)) return false;
     if (strcmp(options->guard, "all") == 0) {
         int before = compare->guards.count;
@@ -52,35 +40,16 @@ static bool prepare(struct compare *compare, const struct options *options, cons
 
 /* ---- a cell ---- */
 
-static bool make_folder(struct cell_place *place, const char *run_dir, const char *guard,
-                        long round, struct failure *failure)
+static bool sell(struct compare *compare, const struct bench_stage *stage,
+                 struct compare_cell *cell)
 {
-    int length = snprintf(place->dir, sizeof place->dir, "%s/%s-%ld", run_dir, guard, round);
-
-    if (length < 0 || length > CELL_PATH_MAX)
-        return failure_set(failure, "--out: the path is too long");
-    return mkdir(place->dir, 0755) == 0 ||
-           failure_set(failure, "%s: %s", place->dir, failure_errno_text());
-}
-
-/* The guard redlock needs servers for its locks, and nobody else does. */
-static bool add_lock_servers(struct cell_place *place, struct failure *failure)
-{
-    if (place->options.redlock || strcmp(place->options.guard, "redlock") != 0) return true;
-    place->options.redlock = place->urls;
-    return bench_servers_add_locks(&place->servers, place->dir, place->urls, failure);
-}
-
-static bool sell(struct compare *compare, const struct cell_place *place, struct compare_cell *cell,
-                 struct failure *failure)
-{
+    const struct options *options = &stage->sites[0].options;
     struct service *service = &compare->service;
-    struct drive_target target = {service, &place->options, place->dir};
+    struct drive_target target = {service, options, stage->dir};
 
-    if (!service_start(service, &place->options, place->options.connections[0], place->dir,
-                       failure))
+    if (!service_start(service, options, options->connections[0], stage->dir, stage->failure))
         return false;
-    bool is_done = verify_sale(&target, compare->cell_count + 1, &cell->run, failure);
+    bool is_done = verify_sale(&target, compare->cell_count + 1, &cell->run, stage->failure);
     service_stop(service);
     return is_done;
 }
@@ -103,35 +72,29 @@ static void say(const struct options *options, const struct compare *compare,
 
 struct comparing {
     struct compare *compare;
-    const struct options *options;
-    const char *run_dir;
-    struct failure *failure;
+    struct bench_stage *stage;
 };
 
 static bool run_cell(void *arg, long round, int guard)
 {
     const struct comparing *all = arg;
     struct compare *compare = all->compare;
+    struct bench_stage *stage = all->stage;
     struct compare_cell *cell = &compare->cells[compare->cell_count];
-    const char *name = compare->guards.list[guard].name;
-
-    if (interrupt_came()) return failure_set(all->failure, "interrupted");
-    struct cell_place *place = calloc(1, sizeof *place);
-    if (!place) return failure_set(all->failure, "out of memory");
-    place->options = *all->options;
-    place->options.guard = name;
     const struct guard_list one = {.list = {compare->guards.list[guard]}, .count = 1};
-    guard_list_tell_needs(&one, place->options.needs);
+    char name[CELL_NAME_MAX];
+
+    if (interrupt_came()) return failure_set(stage->failure, "interrupted");
+    (void)snprintf(name, sizeof name, "%s-%d", one.list[0].name, (int)(round % 10000));
     *cell = (struct compare_cell){.guard = guard, .round = round};
-    bool is_done = make_folder(place, all->run_dir, name, round, all->failure) &&
-                   add_lock_servers(place, all->failure) &&
-                   sell(compare, place, cell, all->failure);
-    bench_servers_stop(&place->servers);
-    free(place);
+    bool is_done = bench_stage_open(stage, name);
+    stage->sites[0].options.guard = compare->guards.list[guard].name;
+    is_done = is_done && bench_stage_add_needs(stage, &one) && sell(compare, stage, cell);
+    bench_stage_close(stage);
     if (!is_done) return false;
     compare->cell_count++;
     compare_row_add(&compare->rows[guard], &cell->run);
-    say(all->options, compare, cell);
+    say(stage->options, compare, cell);
     return true;
 }
 
@@ -140,16 +103,23 @@ static bool run_cell(void *arg, long round, int guard)
 bool compare_run(struct compare *compare, const struct options *options, const char *run_dir,
                  struct failure *failure)
 {
-    struct comparing all = {compare, options, run_dir, failure};
+    struct comparing all = {compare, calloc(1, sizeof(struct bench_stage))};
     int64_t started_ms = moment_ms();
 
-    if (!prepare(compare, options, run_dir, failure)) return false;
+    bool is_done = (all.stage || failure_set(failure, "out of memory")) &&
+                   prepare(compare, options, run_dir, failure);
+    if (!is_done) goto out;
+    all.stage->options = options;
+    all.stage->run_dir = run_dir;
+    all.stage->failure = failure;
     if (!options->is_quiet)
         (void)printf("%d guards, %ld round%s, seed %" PRIu64 "\n", compare->guards.count,
                      options->repeat, options->repeat == 1 ? "" : "s", compare->seed);
-    bool is_done = bench_run_rounds(&(struct bench_rounds){options->repeat, compare->guards.count,
-                                                           compare->seed, run_cell, &all});
+    is_done = bench_run_rounds(&(struct bench_rounds){options->repeat, compare->guards.count,
+                                                      compare->seed, run_cell, &all});
     compare->seconds = (double)(moment_ms() - started_ms) / 1000;
+out:
+    free(all.stage);
     return is_done;
 }
 
@@ -159,7 +129,7 @@ void compare_run_free(struct compare *compare)
     compare->cells = NULL;
 }
 
-compare_verdict compare_run_verdict(const struct compare *compare)
+audit_verdict compare_run_verdict(const struct compare *compare)
 {
     compare_verdict worst = COMPARE_HELD;
 
@@ -167,5 +137,6 @@ compare_verdict compare_run_verdict(const struct compare *compare)
         compare_verdict verdict = compare_row_verdict(&compare->rows[i]);
         if (verdict > worst) worst = verdict;
     }
-    return worst;
+    if (worst == COMPARE_BROKE) return AUDIT_FAIL;
+    return worst == COMPARE_VOID ? AUDIT_VOID : AUDIT_PASS;
 }

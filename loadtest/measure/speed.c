@@ -1,6 +1,6 @@
 /*
  * Rounds: purchase then page, page then purchase, and so on, so that neither always comes first.
- * Every purchase round has its own sale and its own buyers. One thread.
+ * Every purchase round has its own buyers. One thread.
  */
 #include "speed.h"
 
@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "base/moment.h"
-#include "base/spread.h"
-#include "bench_round.h"
+#include "bench.h"
 
 enum { WARM_UP_S = 1 };
 
@@ -21,55 +20,33 @@ struct measuring {
     struct failure *failure;
 };
 
-/* At all instances; what is doubtful makes the run so. */
-static bool measure(const struct measuring *measuring, struct bench_task *task,
+/* At all instances; what is doubtful makes the run so. Every purchase round has a sale of its own. */
+static bool measure(const struct measuring *measuring, bench_kind kind, struct bench_task task,
                     struct speed_count *out_count)
 {
+    const struct options *options = measuring->options;
     struct service *service = measuring->target->service;
-    struct bench_field field = {measuring->options, measuring->target->run_dir, service,
-                                service_open_ledger(service, measuring->failure)};
-    char *doubt = measuring->run->doubt;
     struct bench_count count = {.doubt = ""};
+    char sale[SALE_ID_MAX + 1], stamp[32], *doubt = measuring->run->doubt;
 
-    task->at_all = true;
-    bool is_good = field.ledger && bench_round_measure(&field, task, &count, measuring->failure);
+    moment_stamp(stamp, sizeof stamp);
+    (void)snprintf(sale, sizeof sale, "speed-%.8s-%ld-%.12s", stamp, (long)getpid(), task.tag);
+    task.kind = kind;
+    task.page = options->against;
+    task.sale = sale;
+    task.at_all = true;
+    if (kind == BENCH_PURCHASE &&
+        !service_create_sale(service, sale, options->guard, options->stock, measuring->failure))
+        return false;
+    struct bench_field field = {options, measuring->target->run_dir, service,
+                                service_open_ledger(service, measuring->failure)};
+    bool is_good = field.ledger && bench_round_measure(&field, &task, &count, measuring->failure);
     ledger_close(field.ledger);
     *out_count = count.speed;
     if (count.doubt[0] && !doubt[0])
         (void)snprintf(doubt, sizeof measuring->run->doubt, "%s round at %ld connections: %s",
-                       task->kind == BENCH_PAGE ? "GET" : "POST", task->connections, count.doubt);
+                       kind == BENCH_PAGE ? "GET" : "POST", task.connections, count.doubt);
     return is_good;
-}
-
-static bool purchase_round(const struct measuring *measuring, long connections, long duration_s,
-                           const char *tag, struct speed_count *out_count)
-{
-    const struct options *options = measuring->options;
-    char sale[SALE_ID_MAX + 1];
-    char stamp[32];
-    struct bench_task task = {.kind = BENCH_PURCHASE,
-                              .sale = sale,
-                              .tag = tag,
-                              .connections = connections,
-                              .duration_s = duration_s};
-
-    moment_stamp(stamp, sizeof stamp);
-    (void)snprintf(sale, sizeof sale, "speed-%.8s-%ld-%.12s", stamp, (long)getpid(), tag);
-    return service_create_sale(measuring->target->service, sale, options->guard, options->stock,
-                               measuring->failure) &&
-           measure(measuring, &task, out_count);
-}
-
-static bool page_round(const struct measuring *measuring, long connections, long duration_s,
-                       const char *tag, struct speed_count *out_count)
-{
-    struct bench_task task = {.kind = BENCH_PAGE,
-                              .page = measuring->options->against,
-                              .tag = tag,
-                              .connections = connections,
-                              .duration_s = duration_s};
-
-    return measure(measuring, &task, out_count);
 }
 
 static void show_pair(const struct options *options, const struct speed_step *step)
@@ -78,7 +55,7 @@ static void show_pair(const struct options *options, const struct speed_step *st
     if (options->is_quiet) return;
     (void)printf("  %5ld connections, round %d: purchases %8.0f/s   %s %8.0f/s   ratio %.3f\n",
                  step->connections, step->rounds, pair->purchase.per_s, options->against,
-                 pair->page.per_s, pair->ratio);
+                 pair->page.per_s, step->ratio.values[step->rounds - 1]);
     (void)fflush(stdout);
 }
 
@@ -86,54 +63,36 @@ static bool measure_pair(const struct measuring *measuring, struct speed_step *s
 {
     const struct options *options = measuring->options;
     struct speed_pair *pair = &step->pairs[step->rounds];
-    char purchase_tag[32], page_tag[32];
-    bool is_good = true;
 
-    (void)snprintf(purchase_tag, sizeof purchase_tag, "c%ld-%dp", step->connections,
-                   step->rounds + 1);
-    (void)snprintf(page_tag, sizeof page_tag, "c%ld-%dg", step->connections, step->rounds + 1);
-    for (int turn = 0; turn < 2 && is_good; turn++) {
+    for (int turn = 0; turn < 2; turn++) {
         bool is_purchase = (step->rounds + turn) % 2 == 0;
-        is_good = is_purchase ? purchase_round(measuring, step->connections, options->duration_s,
-                                               purchase_tag, &pair->purchase)
-                              : page_round(measuring, step->connections, options->duration_s,
-                                           page_tag, &pair->page);
+        struct bench_task task = {.connections = step->connections,
+                                  .duration_s = options->duration_s};
+        (void)snprintf(task.tag, sizeof task.tag, "c%ld-%d%c", step->connections, step->rounds + 1,
+                       is_purchase ? 'p' : 'g');
+        if (!measure(measuring, is_purchase ? BENCH_PURCHASE : BENCH_PAGE, task,
+                     is_purchase ? &pair->purchase : &pair->page))
+            return false;
     }
-    if (!is_good) return false;
     if (pair->page.per_s <= 0)
         return failure_set(measuring->failure, "%s answered nothing", options->against);
-    pair->ratio = pair->purchase.per_s / pair->page.per_s;
     step->rounds++;
+    spread_add(&step->purchases_per_s, pair->purchase.per_s);
+    spread_add(&step->pages_per_s, pair->page.per_s);
+    spread_add(&step->ratio, pair->purchase.per_s / pair->page.per_s);
     show_pair(options, step);
     return true;
-}
-
-static void sum_up(struct speed_step *step)
-{
-    double purchases[ROUNDS_MAX] = {0};
-    double pages[ROUNDS_MAX] = {0};
-    double ratios[ROUNDS_MAX] = {0};
-
-    for (int i = 0; i < step->rounds; i++) {
-        purchases[i] = step->pairs[i].purchase.per_s;
-        pages[i] = step->pairs[i].page.per_s;
-        ratios[i] = step->pairs[i].ratio;
-    }
-    step->purchases_per_s = spread_of(purchases, step->rounds);
-    step->pages_per_s = spread_of(pages, step->rounds);
-    step->ratio = spread_of(ratios, step->rounds);
 }
 
 static bool measure_step(const struct measuring *measuring, struct speed_step *step)
 {
     struct speed_count ignored;
-    char tag[24];
+    struct bench_task warm_up = {.connections = step->connections, .duration_s = WARM_UP_S};
 
-    (void)snprintf(tag, sizeof tag, "c%ld-0", step->connections);
-    if (!purchase_round(measuring, step->connections, WARM_UP_S, tag, &ignored)) return false;
+    (void)snprintf(warm_up.tag, sizeof warm_up.tag, "c%ld-0", step->connections);
+    if (!measure(measuring, BENCH_PURCHASE, warm_up, &ignored)) return false;
     while (step->rounds < measuring->options->repeat)
         if (!measure_pair(measuring, step)) return false;
-    sum_up(step);
     return true;
 }
 

@@ -11,14 +11,13 @@
 
 struct speed_pair {
     struct speed_count purchase, page;
-    double ratio;
 };
 
 struct speed_step {
     long connections;
     int rounds;
     struct speed_pair pairs[ROUNDS_MAX];
-    struct spread purchases_per_s, pages_per_s, ratio;
+    struct repeats purchases_per_s, pages_per_s, ratio;
 };
 
 struct speed_run {

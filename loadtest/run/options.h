@@ -7,11 +7,12 @@
 #include <stdio.h>
 
 #include "base/own_server.h"
+#include "base/spread.h"
 #include "common/failure.h"
 #include "count/under_test.h"
 #include "evidence/ledger.h"
 
-enum { CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100, ONLY_MAX = 16 };
+enum { CONNECTION_STEPS_MAX = 8, ONLY_MAX = 16 };
 
 struct options {
     const char *guard; /* "all", or several with commas between: compare them */

@@ -11,7 +11,7 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "count/hgrm.h"
-#include "count/round_trips.h"
+#include "count/service_counts.h"
 #include "drive.h"
 #include "evidence/charge_log.h"
 #include "evidence/client_log.h"
@@ -243,7 +243,7 @@ static void forget_counts_of_others(struct verify_run *run, double stamp_before,
                                     const struct service *service)
 {
     if (service->is_ours) return;
-    if (stamp_before > 0 && stamp_before == round_trips_same_process(service)) return;
+    if (stamp_before > 0 && stamp_before == service_counts_same_process(service)) return;
     run->round_trips = -1;
     run->has_locks = false;
 }
@@ -262,10 +262,10 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
                  struct failure *failure)
 {
     struct verifying run = {.target = target, .sale = out_run->sale, .failure = failure};
-    const char *guard = target->options->guard;
     struct service *service = target->service;
-    struct round_trips trips;
-    struct lock_times before;
+    struct service_costs costs = {
+        .service = service, .instance = ALL_INSTANCES, .guard = target->options->guard};
+    struct service_counts since;
     char stamp[32];
 
     *out_run = (struct verify_run){.is_paid_for = service->window_ms > 0};
@@ -275,14 +275,13 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
                    (long)getpid() & 0xfffff, number); /* segments want a short one */
     name_files(&run, number);
     if (!put_up(&run)) return false;
-    double stamp_before = service->is_ours ? 0 : round_trips_same_process(service);
-    bool has_before = lock_times_ask(service, guard, &before);
-    round_trips_begin(&trips, service);
+    double stamp_before = service->is_ours ? 0 : service_counts_same_process(service);
+    bool has_before = service_counts_begin(&costs, NULL);
     if (!run_buyers(&run)) return false;
-    out_run->round_trips = round_trips_end(&trips, service);
     service_measure_memory(service);
-    out_run->has_locks = has_before && lock_times_ask(service, guard, &out_run->locks);
-    if (out_run->has_locks) lock_times_subtract(&out_run->locks, &before);
+    out_run->has_locks = has_before && service_counts_end(&costs, &since, NULL);
+    out_run->round_trips = out_run->has_locks ? since.round_trips : -1;
+    if (out_run->has_locks) out_run->locks = since.locks;
     forget_counts_of_others(out_run, stamp_before, service);
     facts_init(&run.facts);
     name_latencies(target->options, number, out_run->latencies);

@@ -1,69 +1,66 @@
 /*
- * Two tables with spreads, then a line for each void row; and the same as JSON. One thread.
+ * Two tables, then a line for each void row; and the same as JSON. A sweep has the points alone. One thread.
  */
 #include "bench_report.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include <jansson.h>
 
 #include "base/json_file.h"
 #include "measure/scaling.h"
-
-struct spread bench_report_spread(const double values[ROUNDS_MAX], int count)
-{
-    double sorted[ROUNDS_MAX];
-
-    memcpy(sorted, values, sizeof sorted);
-    return spread_of(sorted, count);
-}
+#include "report.h"
+#include "table.h"
 
 /* ---- screen ---- */
 
-/* printf counts bytes, and "÷" has two. */
-static int padding(const char *text, int width)
+static void print_rows(FILE *to, const struct bench *bench)
 {
-    int wide = 0;
+    char value[SPREAD_TEXT_MAX];
+    struct table table;
 
-    for (const char *at = text; *at; at++)
-        if (((unsigned char)*at & 0xC0) == 0x80) wide++;
-    return width + wide;
-}
-
-static void print_row(FILE *to, const struct bench_row *row)
-{
-    const struct bench_figure *figure = row->figure;
-    bool is_ratio = !*figure->unit;
-    int digits = is_ratio ? 3 : 1;
-    char value[64];
-
-    (void)snprintf(value, sizeof value, "%.*f (%.*f .. %.*f)", digits, row->spread.median, digits,
-                   row->spread.least, digits, row->spread.most);
-    (void)fprintf(to, "  %-*s %-26s %s%-7g %s%-7g %s\n", padding(figure->figure, 62),
-                  figure->figure, value,
-                  figure->better == BENCH_HIGHER ? ">= " : "<= ", figure->must,
-                  figure->better == BENCH_HIGHER ? ">= " : "<= ", figure->aim,
-                  row->doubt[0] ? "VOID" : (row->is_ok ? "ok" : "NOT REACHED"));
-}
-
-static void print_cost(FILE *to, const struct bench_point *cost)
-{
-    char name[BENCH_NAME_MAX];
-
-    bench_round_name_point(cost, name);
-    if (cost->count == 0) {
-        (void)fprintf(to, "  %-31s %5ld  not measured\n", name, cost->batch);
-        return;
+    table_open(&table, to);
+    (void)fputs("figure\tmedian (least .. most)\tmust\taim\n", table.rows);
+    for (int i = 0; i < BENCH_FIGURE_COUNT; i++) {
+        const struct bench_row *row = &bench->rows[i];
+        const struct bench_figure *figure = row->figure;
+        const char *sign = figure->better == BENCH_HIGHER ? ">=" : "<=";
+        if (row->is_wanted)
+            (void)fprintf(table.rows, "%s\t%s\t%s %g\t%s %g\t%s\n", figure->figure,
+                          spread_text(&row->repeats, *figure->unit ? 1 : 3, value), sign,
+                          figure->must, sign, figure->aim,
+                          row->doubt[0] ? "VOID" : (row->is_ok ? "ok" : "NOT REACHED"));
     }
-    struct spread trip = bench_report_spread(cost->round_trips, cost->count);
-    struct spread command = bench_report_spread(cost->commands, cost->count);
-    struct spread rate = bench_report_spread(cost->per_s, cost->count);
-    struct spread p99 = bench_report_spread(cost->p99_ms, cost->count);
-    (void)fprintf(
-        to, "  %-31s %5ld  %7.3f (%.3f .. %.3f)  %8.3f (%.3f .. %.3f)  %8.0f  %7.1f  %8lld%s\n",
-        name, cost->batch, trip.median, trip.least, trip.most, command.median, command.least,
-        command.most, rate.median, p99.median, cost->refused, cost->doubt[0] ? "  VOID" : "");
+    table_close(&table);
+}
+
+/* A sweep has guards alone, which need no other name. */
+static const char *label_of(const struct bench *bench, const struct bench_point *point,
+                            char name[BENCH_NAME_MAX])
+{
+    bench_round_name_point(point, name);
+    return bench->rows[0].figure ? name : point->guard;
+}
+
+static void print_points(FILE *to, const struct bench *bench)
+{
+    char name[BENCH_NAME_MAX], texts[4][SPREAD_TEXT_MAX];
+    struct table table;
+
+    table_open(&table, to);
+    (void)fputs("guard\tconnections\tbatch\torders/s\tround trips per order\t"
+                "Redis commands per order\tp99, ms\trefused\n",
+                table.rows);
+    for (int i = 0; i < bench->point_count; i++) {
+        const struct bench_point *point = &bench->points[i];
+        (void)fprintf(
+            table.rows, "%s\t%ld\t%ld\t%s\t%s\t%s\t%s\t%lld\t%s\n", label_of(bench, point, name),
+            point->connections, point->batch, spread_text(&point->per_s, 0, texts[0]),
+            spread_text(&point->round_trips, 3, texts[1]),
+            spread_text(&point->commands, 3, texts[2]), spread_text(&point->p99_ms, 1, texts[3]),
+            point->refused, bench_round_doubt(point)[0] ? "VOID" : "");
+    }
+    table_close(&table);
 }
 
 static void print_void(FILE *to, const struct bench *bench)
@@ -72,59 +69,38 @@ static void print_void(FILE *to, const struct bench *bench)
         if (bench->rows[i].doubt[0])
             (void)fprintf(to, "VOID %s: %s\n", bench->rows[i].figure->name, bench->rows[i].doubt);
     for (int i = 0; i < bench->point_count; i++) {
-        const struct bench_point *cost = &bench->points[i];
+        const struct bench_point *point = &bench->points[i];
         char name[BENCH_NAME_MAX];
-        bench_round_name_point(cost, name);
-        if (cost->doubt[0] || cost->count == 0)
-            (void)fprintf(to, "VOID %s batch %ld: %s\n", name, cost->batch,
-                          cost->doubt[0] ? cost->doubt : "no order was accepted");
+        if (bench_round_doubt(point)[0])
+            (void)fprintf(to, "VOID %s batch %ld: %s\n", label_of(bench, point, name), point->batch,
+                          bench_round_doubt(point));
     }
 }
 
 void bench_report_screen(FILE *to, const struct bench *bench)
 {
     const struct bench_machine *machine = &bench->machine;
+    bool has_rows = bench->rows[0].figure != NULL; /* it is no sweep */
 
     (void)fprintf(to, "\n%s, %ld cores, %s; seckilld %s, Redis %s (appendonly %s, fsync %s)\n",
                   machine->cpu, machine->cores, machine->kernel, machine->service, machine->redis,
                   machine->appendonly, machine->appendfsync);
     (void)fprintf(to, "disk: 4 KiB appended and synced in %.3f ms (median)\n", machine->append_ms);
-    (void)fprintf(to, "commit %s; seed %" PRIu64 "; load %.2f before, %.2f after; %.0f s in all\n",
-                  machine->commit, bench->seed, machine->load_before, machine->load_after,
-                  bench->seconds);
-    (void)fprintf(to, "\n  %-62s %-26s %-10s %-10s\n", "figure", "median (least .. most)", "must",
-                  "aim");
-    for (int i = 0; i < BENCH_FIGURE_COUNT; i++)
-        if (bench->rows[i].is_wanted) print_row(to, &bench->rows[i]);
+    (void)fprintf(
+        to, "commit %s; seed %" PRIu64 "; load %.2f before, %.2f after; %.0f s in all\n\n",
+        machine->commit, bench->seed, machine->load_before, machine->load_after, bench->seconds);
+    if (has_rows) print_rows(to, bench);
     if (bench->orders > 0)
         (void)fprintf(to, "  (Redis: %" PRId64 " orders in %.1f MiB more than before)\n",
                       bench->orders,
                       (double)(bench->used_after - bench->used_before) / (1024 * 1024));
-    if (bench->point_count)
-        (void)fprintf(to, "\n  %-31s %5s  %-25s  %-26s  %8s  %7s  %8s\n", "guard", "batch",
-                      "round trips per order", "Redis commands per order", "orders/s", "p99, ms",
-                      "refused");
-    for (int i = 0; i < bench->point_count; i++)
-        print_cost(to, &bench->points[i]);
+    if (has_rows && bench->point_count) (void)fputc('\n', to);
+    if (bench->point_count) print_points(to, bench);
     (void)fputc('\n', to);
     print_void(to, bench);
 }
 
 /* ---- JSON ---- */
-
-static json_t *numbers(const double *values, int count)
-{
-    json_t *array = json_array();
-
-    for (int i = 0; i < count; i++)
-        (void)json_array_append_new(array, json_real(values[i]));
-    return array;
-}
-
-static json_t *words_or_null(const char *words)
-{
-    return *words ? json_string(words) : json_null();
-}
 
 static json_t *row_json(const struct bench_row *row)
 {
@@ -138,14 +114,14 @@ static json_t *row_json(const struct bench_row *row)
                   row->spread.least, "most", row->spread.most, "connections",
                   (json_int_t)figure->connections);
 
-    json_file_put(object, "repeats", numbers(row->repeats, row->count));
+    json_file_put(object, "repeats", json_file_numbers(&row->repeats));
     if (is_ratio) {
-        json_file_put(object, "over_per_s", numbers(row->over_per_s, row->count));
-        json_file_put(object, "under_per_s", numbers(row->under_per_s, row->count));
+        json_file_put(object, "over_per_s", json_file_numbers(&row->over_per_s));
+        json_file_put(object, "under_per_s", json_file_numbers(&row->under_per_s));
     }
     json_file_put(object, "accepted", json_integer(row->accepted));
     json_file_put(object, "refused", json_integer(row->refused));
-    json_file_put(object, "void", words_or_null(row->doubt));
+    json_file_put(object, "void", json_file_words_or_null(row->doubt));
     return object;
 }
 
@@ -159,29 +135,31 @@ static json_t *calls_json(const struct bench_point *cost)
     return object;
 }
 
-json_t *bench_report_repeats(const double *values, int count)
+/* null: it takes no lock. */
+static json_t *lock_json(const struct bench_lock *lock)
 {
-    if (count == 0) return json_null();
-    struct spread spread = bench_report_spread(values, count);
-    json_t *object = json_file_spread(&spread);
-    json_file_put(object, "repeats", numbers(values, count));
-    return object;
+    if (lock->count.count == 0 || spread_of_repeats(&lock->count).most <= 0) return json_null();
+    return json_pack("{s:o,s:o,s:o,s:o}", "count", json_file_numbers(&lock->count), "p50_ms",
+                     json_file_numbers(&lock->p50_ms), "p90_ms", json_file_numbers(&lock->p90_ms),
+                     "p99_ms", json_file_numbers(&lock->p99_ms));
 }
 
-static json_t *cost_json(const struct bench_point *cost)
+/* Its rate under that name. */
+static json_t *point_json(const struct bench_point *point, const char *rate)
 {
     json_t *object =
-        json_pack("{s:s,s:I,s:I,s:I,s:I}", "guard", cost->guard, "batch", (json_int_t)cost->batch,
-                  "connections", (json_int_t)BENCH_COST_CONNECTIONS, "accepted",
-                  (json_int_t)cost->accepted, "refused", (json_int_t)cost->refused);
+        json_pack("{s:s,s:I,s:I,s:I,s:I}", "guard", point->guard, "batch", (json_int_t)point->batch,
+                  "connections", (json_int_t)point->connections, "accepted",
+                  (json_int_t)point->accepted, "refused", (json_int_t)point->refused);
 
-    json_file_put(object, "round_trips_per_order",
-                  bench_report_repeats(cost->round_trips, cost->count));
-    json_file_put(object, "commands_per_order", bench_report_repeats(cost->commands, cost->count));
-    json_file_put(object, "orders_per_s", bench_report_repeats(cost->per_s, cost->count));
-    json_file_put(object, "p99_ms", bench_report_repeats(cost->p99_ms, cost->count));
-    json_file_put(object, "commands", calls_json(cost));
-    json_file_put(object, "void", words_or_null(cost->doubt));
+    json_file_put(object, rate, json_file_repeats(&point->per_s));
+    json_file_put(object, "round_trips_per_order", json_file_repeats(&point->round_trips));
+    json_file_put(object, "commands_per_order", json_file_repeats(&point->commands));
+    json_file_put(object, "p99_ms", json_file_repeats(&point->p99_ms));
+    json_file_put(object, "commands", calls_json(point));
+    json_file_put(object, "lock_wait", lock_json(&point->wait));
+    json_file_put(object, "lock_hold", lock_json(&point->hold));
+    json_file_put(object, "void", json_file_words_or_null(point->doubt));
     return object;
 }
 
@@ -190,7 +168,7 @@ static json_t *step_json(const struct bench *bench, const struct bench_point *st
 {
     const struct bench_place *place = step->place;
     const struct guard_entry *guard = guard_list_find(&bench->guards, step->guard);
-    json_t *object = cost_json(step);
+    json_t *object = point_json(step, "orders_per_s");
     json_t *more = json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s,s:s}", "place", place->name, "servers",
                              place->servers, "stores", place->stores, "crash", place->crash,
                              "keeps_orders", place->keeps_orders, "needs", guard->needs, "expected",
@@ -201,19 +179,21 @@ static json_t *step_json(const struct bench *bench, const struct bench_point *st
     return object;
 }
 
-json_t *bench_report_machine(const struct bench_machine *machine)
+static json_t *machine_json(const struct bench_machine *machine)
 {
-    json_t *versions =
-        json_pack("{s:s,s:s,s:s,s:s,s:s}", "seckilld", machine->service, "redis", machine->redis,
-                  "wrk", machine->wrk, "civetweb", machine->civetweb, "hiredis", machine->hiredis);
-    json_t *aof = json_pack("{s:s,s:s}", "appendonly", machine->appendonly, "appendfsync",
-                            machine->appendfsync);
+    json_t *object = report_json_host(machine);
 
-    return json_pack("{s:s,s:I,s:I,s:s,s:f,s:f,s:o,s:s,s:o,s:f}", "cpu", machine->cpu, "cores",
-                     (json_int_t)machine->cores, "memory_mib", (json_int_t)machine->memory_mib,
-                     "kernel", machine->kernel, "load_before", machine->load_before, "load_after",
-                     machine->load_after, "versions", versions, "commit", machine->commit, "aof",
-                     aof, "append_ms", machine->append_ms);
+    json_file_put(object, "load_before", json_real(machine->load_before));
+    json_file_put(object, "load_after", json_real(machine->load_after));
+    json_file_put(object, "append_ms", json_real(machine->append_ms));
+    json_file_put(object, "versions",
+                  json_pack("{s:s,s:s,s:s,s:s,s:s}", "seckilld", machine->service, "redis",
+                            machine->redis, "wrk", machine->wrk, "civetweb", machine->civetweb,
+                            "hiredis", machine->hiredis));
+    json_file_put(object, "aof",
+                  json_pack("{s:s,s:s}", "appendonly", machine->appendonly, "appendfsync",
+                            machine->appendfsync));
+    return object;
 }
 
 /* ---- more masters, by simulation ---- */
@@ -224,18 +204,17 @@ static json_t *take_json(const struct bench_take *take, const struct bench_row *
     json_t *object = json_pack("{s:i}", "masters", masters);
 
     if (row)
-        json_file_put(
-            object, "orders_per_s",
-            bench_report_repeats(masters == 1 ? row->under_per_s : row->over_per_s, row->count));
-    json_file_put(object, "service_us", bench_report_repeats(take->service_us, take->count));
-    json_file_put(object, "redis_us", bench_report_repeats(take->redis_us, take->count));
-    json_file_put(object, "batch", bench_report_repeats(take->batch, take->count));
+        json_file_put(object, "orders_per_s",
+                      json_file_repeats(masters == 1 ? &row->under_per_s : &row->over_per_s));
+    json_file_put(object, "service_us", json_file_repeats(&take->service_us));
+    json_file_put(object, "redis_us", json_file_repeats(&take->redis_us));
+    json_file_put(object, "batch", json_file_repeats(&take->batch));
     return object;
 }
 
-static double middle_of(const double values[ROUNDS_MAX], const struct bench_take *take)
+static double middle_of(const struct repeats *repeats)
 {
-    return bench_report_spread(values, take->count).median;
+    return spread_of_repeats(repeats).median;
 }
 
 /* Redis' processor at two sizes of batches tells what it does for each batch and for each purchase in it. */
@@ -243,15 +222,15 @@ static struct scaling_times times_of(const struct bench *bench)
 {
     const struct bench_take *many = &bench->takes[BENCH_TAKE_ONE];
     const struct bench_take *few = &bench->takes[BENCH_TAKE_FEW];
-    double size = middle_of(many->batch, many);
-    double many_us = middle_of(many->redis_us, many);
-    double more_us = middle_of(few->redis_us, few) - many_us;
-    double more_batches = 1 / middle_of(few->batch, few) - 1 / size;
+    double size = middle_of(&many->batch);
+    double many_us = middle_of(&many->redis_us);
+    double more_us = middle_of(&few->redis_us) - many_us;
+    double more_batches = 1 / middle_of(&few->batch) - 1 / size;
     double batch_us = more_us > 0 && more_batches > 0 ? more_us / more_batches : 0;
 
     if (batch_us > many_us * size) batch_us = many_us * size;
     return (struct scaling_times){
-        .purchase_us = middle_of(many->service_us, many),
+        .purchase_us = middle_of(&many->service_us),
         .batch_us = batch_us,
         .each_us = many_us - batch_us / size,
         .round_us = bench->machine.append_ms * 1000,
@@ -259,23 +238,20 @@ static struct scaling_times times_of(const struct bench *bench)
     };
 }
 
-static json_t *point_json(const struct scaling_times *times, int masters, uint64_t seed)
+static json_t *simulated_json(const struct scaling_times *times, int masters, uint64_t seed)
 {
-    double per_s[ROUNDS_MAX], early[ROUNDS_MAX], moves[ROUNDS_MAX];
-    int count = 0;
+    struct repeats per_s = {.count = 0}, early = {.count = 0}, moves = {.count = 0};
 
-    for (struct scaling_run run; count < SCALING_SEEDS; count++) {
-        if (!scaling_simulate(times, masters, seed + (uint64_t)count, &run)) break;
-        per_s[count] = run.per_s;
-        early[count] = run.early_per_s;
-        moves[count] = (double)run.moves;
+    for (uint64_t i = 0; i < SCALING_SEEDS; i++) {
+        struct scaling_run run;
+        if (!scaling_simulate(times, masters, seed + i, &run)) break;
+        spread_add(&per_s, run.per_s);
+        spread_add(&early, run.early_per_s);
+        spread_add(&moves, (double)run.moves);
     }
-    json_t *object =
-        json_pack("{s:i,s:i}", "masters", masters, "instances", scaling_instances(times, masters));
-    json_file_put(object, "orders_per_s", bench_report_repeats(per_s, count));
-    json_file_put(object, "early_per_s", bench_report_repeats(early, count));
-    json_file_put(object, "moves", bench_report_repeats(moves, count));
-    return object;
+    return json_pack("{s:i,s:i,s:o,s:o,s:o}", "masters", masters, "instances",
+                     scaling_instances(times, masters), "orders_per_s", json_file_repeats(&per_s),
+                     "early_per_s", json_file_repeats(&early), "moves", json_file_repeats(&moves));
 }
 
 /* null: not measured. */
@@ -285,11 +261,11 @@ static json_t *scaling_json(const struct bench *bench)
     json_t *points = NULL;
 
     for (int i = 0; i < BENCH_TAKE_COUNT; i++)
-        if (bench->takes[i].count == 0) return json_null();
+        if (bench->takes[i].batch.count == 0) return json_null();
     struct scaling_times times = times_of(bench);
     points = json_array();
     for (int masters = 1; masters <= SCALING_MASTERS_MAX; masters *= 2)
-        (void)json_array_append_new(points, point_json(&times, masters, bench->seed));
+        (void)json_array_append_new(points, simulated_json(&times, masters, bench->seed));
     return json_pack("{s:[o,o,o],s:{s:f,s:f,s:f,s:f,s:i},s:o}", "measured",
                      take_json(&bench->takes[BENCH_TAKE_ONE], row, 1),
                      take_json(&bench->takes[BENCH_TAKE_THREE], row, 3),
@@ -316,10 +292,34 @@ static json_t *settings_json(const struct options *options, const struct bench *
         "memory: a fresh default instance per repeat on another");
 }
 
+/* What files of a bench and of a sweep share. */
+static bool write_all(const char *path, json_t *object, const struct bench *bench,
+                      struct failure *failure)
+{
+    json_file_put(object, "void", json_boolean(bench_run_is_void(bench)));
+    json_file_put(object, "machine", machine_json(&bench->machine));
+    json_file_put(object, "seconds", json_real(bench->seconds));
+    return json_file_write(path, object, failure);
+}
+
+bool bench_report_write_sweep(const char *path, const struct options *options,
+                              const struct bench *bench, struct failure *failure)
+{
+    json_t *points = json_array();
+
+    for (int i = 0; i < bench->point_count; i++)
+        (void)json_array_append_new(points, point_json(&bench->points[i], "purchases_per_s"));
+    json_t *object =
+        json_pack("{s:s,s:o,s:{s:s,s:I,s:I,s:I,s:I}}", "mode", "sweep", "points", points,
+                  "settings", "guards", options->sweep, "batch", (json_int_t)bench->guards.batch,
+                  "repeat", (json_int_t)options->repeat, "duration_s",
+                  (json_int_t)options->duration_s, "seed", (json_int_t)bench->seed);
+    return write_all(path, object, bench, failure);
+}
+
 bool bench_report_write(const char *path, const struct options *options, const struct bench *bench,
                         struct failure *failure)
 {
-    json_t *object = json_object();
     json_t *rows = json_array();
     json_t *costs = json_array();
     json_t *ladder = json_array();
@@ -330,19 +330,11 @@ bool bench_report_write(const char *path, const struct options *options, const s
         if (bench->points[i].place)
             (void)json_array_append_new(ladder, step_json(bench, &bench->points[i]));
         else
-            (void)json_array_append_new(costs, cost_json(&bench->points[i]));
-    json_file_put(object, "mode", json_string("bench"));
-    json_file_put(object, "void", json_boolean(bench_run_is_void(bench)));
-    json_file_put(object, "rows", rows);
-    json_file_put(object, "costs", costs);
-    json_file_put(object, "ladder", ladder);
-    json_file_put(object, "scaling", scaling_json(bench));
-    json_file_put(object, "redis_memory",
-                  json_pack("{s:I,s:I,s:I}", "orders", (json_int_t)bench->orders, "used_before",
-                            (json_int_t)bench->used_before, "used_after",
-                            (json_int_t)bench->used_after));
-    json_file_put(object, "machine", bench_report_machine(&bench->machine));
-    json_file_put(object, "settings", settings_json(options, bench));
-    json_file_put(object, "seconds", json_real(bench->seconds));
-    return json_file_write(path, object, failure);
+            (void)json_array_append_new(costs, point_json(&bench->points[i], "orders_per_s"));
+    json_t *object = json_pack(
+        "{s:s,s:o,s:o,s:o,s:o,s:{s:I,s:I,s:I},s:o}", "mode", "bench", "rows", rows, "costs", costs,
+        "ladder", ladder, "scaling", scaling_json(bench), "redis_memory", "orders",
+        (json_int_t)bench->orders, "used_before", (json_int_t)bench->used_before, "used_after",
+        (json_int_t)bench->used_after, "settings", settings_json(options, bench));
+    return write_all(path, object, bench, failure);
 }

@@ -1,54 +1,36 @@
 /*
- * The table has two lines per guard when there are repeats: medians, and from the least to the most.
- * One thread.
+ * A line per guard with all measures; and the same as JSON. One thread.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json_file.h"
 #include "measure/compare.h"
 #include "report.h"
-
-enum { CELL_MAX = 40 };
+#include "table.h"
 
 /* ---- the screen ---- */
 
-static void print_head(FILE *to)
+static void print_table(FILE *to, const struct compare *compare)
 {
-    (void)fprintf(to, "\n  %-18s", "guard");
+    struct table table;
+
+    table_open(&table, to);
+    (void)fputs("guard", table.rows);
     for (int i = 0; i < COMPARE_MEASURE_COUNT; i++)
-        (void)fprintf(to, " %13s", compare_measures[i].head);
-    (void)fputs("  result\n", to);
-}
-
-static void print_medians(FILE *to, const struct compare_row *row)
-{
-    (void)fprintf(to, "  %-18s", row->guard->name);
-    for (int i = 0; i < COMPARE_MEASURE_COUNT; i++) {
-        struct spread spread;
-        if (compare_row_spread(row, (compare_measure)i, &spread))
-            (void)fprintf(to, " %13.*f", compare_measures[i].decimals, spread.median);
-        else
-            (void)fprintf(to, " %13s", "?");
+        (void)fprintf(table.rows, "\t%s", compare_measures[i].head);
+    (void)fputs("\tresult\n", table.rows);
+    for (int guard = 0; guard < compare->guards.count; guard++) {
+        const struct compare_row *row = &compare->rows[guard];
+        (void)fputs(row->guard->name, table.rows);
+        for (int i = 0; i < COMPARE_MEASURE_COUNT; i++) {
+            char text[SPREAD_TEXT_MAX];
+            (void)fprintf(table.rows, "\t%s",
+                          spread_text(&row->measures[i], compare_measures[i].decimals, text));
+        }
+        (void)fprintf(table.rows, "\t%s\n", compare_verdict_words(compare_row_verdict(row)));
     }
-    (void)fprintf(to, "  %s\n", compare_verdict_words(compare_row_verdict(row)));
-}
-
-static void print_ranges(FILE *to, const struct compare_row *row)
-{
-    (void)fprintf(to, "  %-18s", "");
-    for (int i = 0; i < COMPARE_MEASURE_COUNT; i++) {
-        char range[CELL_MAX] = "";
-        struct spread spread;
-        int decimals = compare_measures[i].decimals;
-        if (compare_row_spread(row, (compare_measure)i, &spread))
-            (void)snprintf(range, sizeof range, "%.*f..%.*f", decimals, spread.least, decimals,
-                           spread.most);
-        (void)fprintf(to, " %13s", range);
-    }
-    (void)fputc('\n', to);
+    table_close(&table);
 }
 
 static void print_legend(FILE *to, const struct compare *compare)
@@ -89,44 +71,19 @@ static void print_broken(FILE *to, const struct compare *compare)
 
 void compare_report_screen(FILE *to, const struct options *options, const struct compare *compare)
 {
-    static const char *const words[] = {[COMPARE_HELD] = "PASS",
-                                        [COMPARE_SHOWED] = "PASS",
-                                        [COMPARE_VOID] = "VOID",
-                                        [COMPARE_BROKE] = "FAIL"};
-
     (void)fprintf(to,
                   "\n%ld units, %ld buyers, %ld connections, %ld instances; %ld round%s, seed "
-                  "%" PRIu64 ", %.0f s\n",
+                  "%" PRIu64 ", %.0f s\n\n",
                   options->stock, options->buyers, options->connections[0], options->instances,
                   options->repeat, options->repeat == 1 ? "" : "s", compare->seed,
                   compare->seconds);
-    print_head(to);
-    for (int i = 0; i < compare->guards.count; i++) {
-        print_medians(to, &compare->rows[i]);
-        if (options->repeat > 1) print_ranges(to, &compare->rows[i]);
-    }
+    print_table(to, compare);
     print_legend(to, compare);
     print_broken(to, compare);
-    (void)fprintf(to, "\n%s\n", words[compare_run_verdict(compare)]);
+    (void)fprintf(to, "\n%s\n", report_verdict(compare_run_verdict(compare)));
 }
 
 /* ---- result.json ---- */
-
-static json_t *measure_json(const struct compare_row *row, compare_measure measure)
-{
-    struct spread spread;
-    bool is_known = compare_row_spread(row, measure, &spread);
-    json_t *object = is_known ? json_file_spread(&spread)
-                              : json_pack("{s:n,s:n,s:n}", "median", "least", "most");
-    json_t *repeats = json_array();
-
-    for (int i = 0; i < row->count; i++) {
-        double value = row->values[measure][i];
-        (void)json_array_append_new(repeats, isnan(value) ? json_null() : json_real(value));
-    }
-    json_file_put(object, "repeats", repeats);
-    return object;
-}
 
 static json_t *row_json(const struct compare_row *row)
 {
@@ -134,12 +91,11 @@ static json_t *row_json(const struct compare_row *row)
     json_t *results = json_array();
 
     json_file_put(object, "guard", json_string(row->guard->name));
-    json_file_put(object, "flaw",
-                  row->guard->flaw[0] ? json_string(row->guard->flaw) : json_null());
+    json_file_put(object, "flaw", json_file_words_or_null(row->guard->flaw));
     json_file_put(object, "expected", json_string(guard_list_finding_name(row->guard->finding)));
     json_file_put(object, "result", json_string(compare_verdict_words(compare_row_verdict(row))));
     for (int i = 0; i < COMPARE_MEASURE_COUNT; i++)
-        json_file_put(object, compare_measures[i].name, measure_json(row, (compare_measure)i));
+        json_file_put(object, compare_measures[i].name, json_file_repeats(&row->measures[i]));
     for (int i = 0; i < row->count; i++)
         (void)json_array_append_new(results, json_string(compare_verdict_words(row->verdicts[i])));
     json_file_put(object, "results", results);
@@ -161,15 +117,11 @@ static json_t *comparison_json(const struct options *options, const struct compa
 bool compare_report_write(const char *path, const struct options *options,
                           const struct compare *compare, struct failure *failure)
 {
-    static const char *const verdicts[] = {[COMPARE_HELD] = "pass",
-                                           [COMPARE_SHOWED] = "pass",
-                                           [COMPARE_VOID] = "void",
-                                           [COMPARE_BROKE] = "fail"};
     json_t *object = json_object();
     json_t *runs = json_array();
 
     json_file_put(object, "mode", json_string("compare"));
-    json_file_put(object, "verdict", json_string(verdicts[compare_run_verdict(compare)]));
+    json_file_put(object, "verdict", json_string(audit_verdict_name(compare_run_verdict(compare))));
     json_file_put(object, "comparison", comparison_json(options, compare));
     report_json_put_place(object, options, &compare->service, &compare->cells[0].run);
     for (int i = 0; i < compare->cell_count; i++) {

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "table.h"
+
 const struct verify_run *report_worst(const struct verify_run *runs, int count)
 {
     for (int i = 0; i < count; i++)
@@ -93,12 +95,17 @@ static void print_payments(FILE *to, const struct audit_payments *payments)
     (void)fprintf(to, "; refunds owed %zu\n", payments->owed);
 }
 
+const char *report_verdict(audit_verdict verdict)
+{
+    static const char *const words[] = {
+        [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
+    return words[verdict];
+}
+
 void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run)
 {
     const struct options *options = target->options;
     const struct service *service = target->service;
-    static const char *const words[] = {
-        [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
     const struct summary *summary = &run->summary;
     char load[VERIFY_WORDS_MAX];
 
@@ -120,31 +127,29 @@ void report_screen(FILE *to, const struct drive_target *target, const struct ver
     if (options->allow_lost || run->audit.lost) print_lost(to, run);
     print_promises(to, &run->audit);
     if (run->trouble[0]) (void)fprintf(to, "    %s\n", run->trouble);
-    (void)fprintf(to, "\n%s\n", words[verify_verdict(run)]);
+    (void)fprintf(to, "\n%s\n", report_verdict(verify_verdict(run)));
 }
 
 void report_speed_screen(FILE *to, const struct drive_target *target, const struct speed_run *run)
 {
     const struct options *options = target->options;
     const struct service *service = target->service;
+    char texts[3][SPREAD_TEXT_MAX];
+    struct table table;
 
     if (run->doubt[0]) (void)fprintf(to, "\nVOID: %s\n", run->doubt);
     (void)fprintf(to, "\nguard %s, %d instance%s, %ld s per round; median (least .. most)\n\n",
                   options->guard, service->count, service->count == 1 ? "" : "s",
                   options->duration_s);
-    (void)fprintf(to, "  %-12s %-30s %-30s %s\n", "connections", "purchases/s", options->against,
-                  "ratio");
+    table_open(&table, to);
+    (void)fprintf(table.rows, "connections\tpurchases/s\t%s\tratio\n", options->against);
     for (int i = 0; i < run->step_count; i++) {
         const struct speed_step *step = &run->steps[i];
-        char purchases[40];
-        char pages[40];
-        (void)snprintf(purchases, sizeof purchases, "%.0f (%.0f .. %.0f)",
-                       step->purchases_per_s.median, step->purchases_per_s.least,
-                       step->purchases_per_s.most);
-        (void)snprintf(pages, sizeof pages, "%.0f (%.0f .. %.0f)", step->pages_per_s.median,
-                       step->pages_per_s.least, step->pages_per_s.most);
-        (void)fprintf(to, "  %-12ld %-30s %-30s %.3f (%.3f .. %.3f)\n", step->connections,
-                      purchases, pages, step->ratio.median, step->ratio.least, step->ratio.most);
+        (void)fprintf(table.rows, "%ld\t%s\t%s\t%s\n", step->connections,
+                      spread_text(&step->purchases_per_s, 0, texts[0]),
+                      spread_text(&step->pages_per_s, 0, texts[1]),
+                      spread_text(&step->ratio, 3, texts[2]));
     }
+    table_close(&table);
     print_memory(to, service);
 }

@@ -16,6 +16,9 @@
 /* The run a reader must look at: the first that failed, else the first void one, else the last. */
 const struct verify_run *report_worst(const struct verify_run *runs, int count);
 
+/* "PASS", "FAIL", "VOID" */
+const char *report_verdict(audit_verdict verdict);
+
 void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run);
 void report_speed_screen(FILE *to, const struct drive_target *target, const struct speed_run *run);
 
@@ -28,6 +31,9 @@ bool report_json_write_speed(const char *path, const struct drive_target *target
 /* Parts that a comparison has, too. */
 /* Everything about one run, into `object`. */
 void report_json_put_run(json_t *object, const struct verify_run *run);
+
+/* The "machine" that a file has. */
+json_t *report_json_host(const struct bench_machine *machine);
 
 /* "settings", "versions" and "machine". */
 void report_json_put_place(json_t *object, const struct options *options,

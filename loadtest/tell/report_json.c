@@ -218,7 +218,7 @@ static json_t *environment(const struct service *service)
                      "finished_at", now, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static json_t *host_json(const struct bench_machine *machine)
+json_t *report_json_host(const struct bench_machine *machine)
 {
     return json_pack("{s:s,s:I,s:I,s:s,s:s,s:s}", "cpu", machine->cpu, "cores",
                      (json_int_t)machine->cores, "memory_mib", (json_int_t)machine->memory_mib,
@@ -230,7 +230,7 @@ void report_json_put_place(json_t *object, const struct options *options,
 {
     json_file_put(object, "settings", settings(options, service));
     json_file_put(object, "versions", environment(service));
-    json_file_put(object, "machine", host_json(&run->machine));
+    json_file_put(object, "machine", report_json_host(&run->machine));
 }
 
 static json_t *memory(const struct service *service)
@@ -280,11 +280,11 @@ static json_t *step_json(const struct speed_step *step)
         (void)json_array_append_new(rounds, json_pack("{s:o,s:o,s:f}", "purchase",
                                                       count_json(&step->pairs[i].purchase), "page",
                                                       count_json(&step->pairs[i].page), "ratio",
-                                                      step->pairs[i].ratio));
+                                                      step->ratio.values[i]));
     json_file_put(object, "connections", json_integer(step->connections));
-    json_file_put(object, "purchases_per_s", json_file_spread(&step->purchases_per_s));
-    json_file_put(object, "pages_per_s", json_file_spread(&step->pages_per_s));
-    json_file_put(object, "ratio", json_file_spread(&step->ratio));
+    json_file_put(object, "purchases_per_s", json_file_repeats(&step->purchases_per_s));
+    json_file_put(object, "pages_per_s", json_file_repeats(&step->pages_per_s));
+    json_file_put(object, "ratio", json_file_repeats(&step->ratio));
     json_file_put(object, "rounds", rounds);
     return object;
 }

@@ -43,7 +43,6 @@ enum {
     STOP_MS = 1300,  /* well past the lease */
     PAUSE_MS = 500,  /* of --lab-pause under "pause"; past the lease */
     STUCK_MS = 1500, /* nobody sells for so long after a crash, though the lease would be over */
-    REDLOCK_URLS_MAX = LOCK_SERVERS * (BENCH_SERVER_URL_MAX + 1),
 };
 
 struct cell;
@@ -87,7 +86,7 @@ enum { CELLS_MAX = 4 * GUARDS_MAX, NAME_MAX_LEN = 80 };
 struct gate {
     struct lt_place place; /* of the lock servers */
     struct bench_servers servers;
-    char redlock[REDLOCK_URLS_MAX];
+    char redlock[BENCH_URLS_MAX];
     struct own_server own[OWN_KINDS];
     struct guard_list guards;
     struct lt_rig rig;
@@ -433,21 +432,6 @@ static void list_cells(void)
     }
 }
 
-static bool start_lock_servers(void)
-{
-    static const char *const plain[] = {NULL};
-    size_t length = 0;
-
-    for (int i = 0; i < LOCK_SERVERS; i++) {
-        char url[BENCH_SERVER_URL_MAX];
-        if (!bench_servers_add(&gate.servers, gate.place.dir, plain, NULL)) return false;
-        bench_servers_url(&gate.servers, i, url);
-        length += (size_t)snprintf(gate.redlock + length, sizeof gate.redlock - length, "%s%s",
-                                   i ? "," : "", url);
-    }
-    return true;
-}
-
 /* Of guards whose server is not installed here nothing is asked. */
 static bool start_own_servers(void)
 {
@@ -480,7 +464,8 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     cmocka_set_message_output(CM_OUTPUT_TAP);
     if (argc > 1) cmocka_set_test_filter(argv[1]);
-    if (lt_place_open(&gate.place) && read_guards() && start_lock_servers() &&
+    if (lt_place_open(&gate.place) && read_guards() &&
+        bench_servers_add_locks(&gate.servers, gate.place.dir, LOCK_SERVERS, gate.redlock, NULL) &&
         start_own_servers()) {
         list_cells();
         failed = _cmocka_run_group_tests("mutation gate", gate.tests, gate.count, NULL, NULL);

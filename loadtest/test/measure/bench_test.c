@@ -63,12 +63,13 @@ TEST(the_value_is_the_median_of_the_rounds)
     bench_add_ratio(&row, 1800, 2000);
     bench_sum_up(&row);
 
-    assert_int_equal(3, row.count);
+    assert_int_equal(3, row.repeats.count);
     assert_true(is_near(0.6, row.spread.median));
     assert_true(is_near(0.4, row.spread.least));
     assert_true(is_near(0.9, row.spread.most));
-    assert_true(is_near(0.6, row.repeats[0])); /* in the order of the rounds */
-    assert_true(is_near(1800, row.over_per_s[2]) && is_near(2000, row.under_per_s[2]));
+    assert_true(is_near(0.6, row.repeats.values[0])); /* in the order of the rounds */
+    assert_true(is_near(1800, row.over_per_s.values[2]) &&
+                is_near(2000, row.under_per_s.values[2]));
     assert_true(row.is_ok);
 }
 
@@ -76,10 +77,10 @@ TEST(of_an_even_number_the_two_in_the_middle_count)
 {
     struct bench_row row = {.figure = &bench_figures[BENCH_SERVICE_MEMORY]};
 
-    bench_add(&row, 200);
-    bench_add(&row, 80);
-    bench_add(&row, 120);
-    bench_add(&row, 100);
+    spread_add(&row.repeats, 200);
+    spread_add(&row.repeats, 80);
+    spread_add(&row.repeats, 120);
+    spread_add(&row.repeats, 100);
     bench_sum_up(&row);
 
     assert_true(is_near(110, row.spread.median));
@@ -109,9 +110,9 @@ TEST(a_doubtful_row_is_never_ok)
     struct bench_row row = {.figure = &bench_figures[BENCH_REFUSAL_LIVEZ_64]};
 
     bench_add_ratio(&row, 1000, 1000);
-    bench_doubt(&row, "");
-    bench_doubt(&row, "3 socket errors");
-    bench_doubt(&row, "something later");
+    bench_doubt(row.doubt, "%s", "");
+    bench_doubt(row.doubt, "3 socket errors");
+    bench_doubt(row.doubt, "something later");
     bench_sum_up(&row);
 
     assert_false(row.is_ok);
@@ -192,7 +193,7 @@ TEST(a_ladder_has_the_steps_that_are_wanted)
         int counts[BENCH_PLACE_COUNT] = {0};
         assert_non_null(bench);
         bench->guards = guards;
-        bench_ladder_plan(bench, &cases[i].options);
+        bench_points_of_ladder(bench, &cases[i].options);
         for (int k = 0; k < bench->point_count; k++)
             counts[bench->points[k].place - bench_places]++;
         free(bench);
@@ -226,7 +227,7 @@ TEST(samples_are_summed_by_name_and_label)
     assert_true(is_near(0, counters_sum(metrics, "b_total", NULL)));
     assert_true(is_near(0, counters_sum("", "a_total", NULL)));
 
-    struct tally outcomes;
+    struct tally outcomes = {.count = 0};
     counters_read_label(metrics, "a_total", "outcome", &outcomes);
     assert_int_equal(2, outcomes.count);
     assert_int_equal(7, counters_times(&outcomes, "sold-out"));
@@ -257,7 +258,8 @@ TEST(commands_are_counted_between_two_readings)
 
 TEST(a_guard_costs_per_accepted_order)
 {
-    struct bench_count count = {.accepted = 200, .refused = 3, .round_trips = 50, .commands = 600};
+    struct bench_count count = {
+        .accepted = 200, .refused = 3, .since.round_trips = 50, .commands = 600};
     struct bench_count nothing = {.doubt = "no answer at all"};
     struct bench_point cost = {.guard = "mutex"};
 
@@ -267,9 +269,9 @@ TEST(a_guard_costs_per_accepted_order)
     assert_string_equal("", cost.doubt);
     bench_round_add_point(&cost, &nothing);
 
-    assert_int_equal(2, cost.count);
-    assert_true(is_near(0.25, cost.round_trips[1]));
-    assert_true(is_near(3, cost.commands[1]));
+    assert_int_equal(2, cost.per_s.count);
+    assert_true(is_near(0.25, cost.round_trips.values[1]));
+    assert_true(is_near(3, cost.commands.values[1]));
     assert_int_equal(400, cost.accepted);
     assert_int_equal(6, cost.refused);
     assert_int_equal(100, cost.sum.list[0].times);

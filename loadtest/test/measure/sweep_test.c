@@ -1,7 +1,7 @@
 /*
  * What a sweep measures, by the service's help and its own flags.
  */
-#include "measure/bench_run.h"
+#include "measure/bench_stage.h"
 #include "test/support/testing.h"
 
 static const char help[] = "Usage: seckilld [FLAG...]\n\n"
@@ -38,7 +38,7 @@ TEST(all_means_the_sound_guards_and_batches_of_mutex, struct bench *sweep)
 {
     struct options options = {.sweep = "all", .connections = {16, 128}, .connection_steps = 2};
 
-    assert_true(sweep_plan(sweep, &options, NULL));
+    assert_true(bench_points_of_sweep(sweep, &options, NULL));
     assert_int_equal(256, sweep->guards.batch);
     assert_int_equal(8, sweep->point_count);
     check_point(sweep, 0, "mutex", 256, 0, 16);
@@ -52,7 +52,7 @@ TEST(a_guard_may_be_named_a_flawed_one_too, struct bench *sweep)
 {
     struct options options = {.sweep = "none", .connections = {8}, .connection_steps = 1};
 
-    assert_true(sweep_plan(sweep, &options, NULL));
+    assert_true(bench_points_of_sweep(sweep, &options, NULL));
     assert_int_equal(5, sweep->point_count);
     check_point(sweep, 0, "none", 256, 0, 8);
     check_point(sweep, 4, "none", 64, 4, 8);
@@ -63,6 +63,6 @@ TEST(an_unknown_guard_is_refused, struct bench *sweep)
     struct options options = {.sweep = "mutex,nothing", .connections = {8}, .connection_steps = 1};
     struct failure failure = {.text = ""};
 
-    assert_false(sweep_plan(sweep, &options, &failure));
+    assert_false(bench_points_of_sweep(sweep, &options, &failure));
     assert_non_null(strstr(failure.text, "nothing"));
 }
