@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "common/folder.h"
 #include "lab/stage/own_server.h"
+#include "lab/stage/stage.h"
 #include "lab/stage/stage_inside.h"
 #include "start/private_server.h"
 #include "store/app_scripts.h"
@@ -28,32 +29,6 @@ struct lab {
     struct labels labels;
     struct stage_home homes[LAB_ACTORS_MAX];
 };
-
-/* ---- words --------------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *name;
-    struct lab_text text;
-} promises[] = {
-#define PROMISE_ENTRY(value, name, en, zh) [value] = {(name), {(en), (zh)}},
-    LAB_PROMISE_LIST(PROMISE_ENTRY)
-#undef PROMISE_ENTRY
-};
-
-const char *lab_text_in(struct lab_text text, enum lab_language language)
-{
-    return language == LAB_CHINESE ? text.zh : text.en;
-}
-
-const char *lab_promise_name(enum lab_promise promise)
-{
-    return promises[promise].name;
-}
-
-struct lab_text lab_promise_text(enum lab_promise promise)
-{
-    return promises[promise].text;
-}
 
 /* ---- open, close ----------------------------------------------------------------------------------- */
 
@@ -287,27 +262,4 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
     if (run->failure.text[0] || stage->has_lost) close_homes(lab, 0);
     free(stage);
     return run;
-}
-
-void lab_run_free(struct lab_run *run)
-{
-    if (!run) return;
-    for (size_t i = 0; i < run->step_count; i++)
-        tap_calls_free(&run->steps[i].calls);
-    free(run);
-}
-
-bool lab_run_is_expected(const struct lab_run *run)
-{
-    size_t count = 0;
-
-    while (count < LAB_BREAKS_MAX && run->scenario->expected[count].promise != LAB_KEPT)
-        count++;
-    if (run->failure.text[0] || run->break_count != count) return false;
-    for (size_t i = 0; i < count; i++) {
-        if (run->breaks[i].promise != run->scenario->expected[i].promise ||
-            run->breaks[i].step != run->scenario->expected[i].step)
-            return false;
-    }
-    return true;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "guards/guards.h"
+#include "lab/lab.h"
 #include "lab/plays/scenarios.h"
 #include "lab/show/columns.h"
 #include "lab/show/render.h"

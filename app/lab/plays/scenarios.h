@@ -5,7 +5,7 @@
 #define SECKILL_LAB_SCENARIOS_H
 
 #include "guards/guards.h"
-#include "lab/lab.h"
+#include "lab/run.h"
 
 /* Actors, in the order of the cast. */
 enum { A, B, C, D };

@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "guards/base/guard.h"
+#include "lab/lab.h"
 #include "lab/show/render.h"
 #include "lab/stage/program.h"
-#include "schedule_state.h"
 
 enum { SEEN_MAX = 1 << 20, CHOICES_SIZE = 2 * SCHEDULE_ENABLED_MAX + 1 };
 

@@ -11,9 +11,10 @@
 #include <jansson.h>
 
 #include "guards/guards.h"
+#include "lab/lab.h"
 #include "lab/show/render.h"
+#include "lab/stage/stage.h"
 #include "lab/stage/stage_inside.h"
-#include "schedule_state.h"
 
 struct player {
     struct stage *stage;

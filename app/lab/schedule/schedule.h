@@ -18,7 +18,10 @@
 #ifndef SECKILL_LAB_SCHEDULE_H
 #define SECKILL_LAB_SCHEDULE_H
 
-#include "lab/lab.h"
+#include "lab/run.h"
+#include "schedule_state.h"
+
+struct lab;
 
 enum {
     SCHEDULE_CHOICES_MAX = 64,
@@ -34,11 +37,6 @@ struct schedule_choice {
     char fault; /* "tklspr": lease, kill, lost reply, stuck request, pause, server; 0: it is none */
     struct lab_text did;
     char next[SCHEDULE_NEXT_SIZE]; /* the actor's next command; "": it has none */
-};
-
-/* Of a state of the play: two of them with equal keys have the same future. */
-struct schedule_key {
-    uint64_t high, low;
 };
 
 struct schedule {
@@ -64,7 +62,7 @@ struct schedule {
     unsigned faults;
     size_t choice_count;
     struct schedule_choice choices[SCHEDULE_ENABLED_MAX]; /* that are enabled now */
-    struct schedule_key key;
+    struct schedule_key key;                              /* of the state it is in */
 };
 
 /* Why this guard cannot be played so; NULL: it can. */

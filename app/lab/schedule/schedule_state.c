@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/stage/stage.h"
+#include "lab/stage/stage_inside.h"
+
 /* All keys, in an order; of a stream and of scores the tap's labels take the times away. */
 static const char dump[] =
     "local read = {string = {'GET'}, list = {'LRANGE', 0, -1}, set = {'SMEMBERS'}, hash = "

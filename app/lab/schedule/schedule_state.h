@@ -5,8 +5,16 @@
 #ifndef SECKILL_LAB_SCHEDULE_STATE_H
 #define SECKILL_LAB_SCHEDULE_STATE_H
 
-#include "lab/stage/stage_inside.h"
-#include "schedule.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct stage;
+struct lab_run;
+
+/* Two states with equal keys have the same future. */
+struct schedule_key {
+    uint64_t high, low;
+};
 
 void schedule_state_key(struct stage *stage, struct schedule_key *out);
 /* Of all that was asked, heard and told in so many steps: the same, when they are played again. */

@@ -5,7 +5,7 @@
 #define SECKILL_LAB_DOCUMENTS_H
 
 #include "guards/base/guard.h"
-#include "lab/lab.h"
+#include "lab/run.h"
 
 /* "lang=en" or "lang=zh", and English for "" and NULL; false for anything else. */
 bool lab_documents_language_is_read(const char *query, enum lab_language *out);

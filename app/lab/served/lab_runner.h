@@ -6,6 +6,7 @@
 #ifndef SECKILL_LAB_RUNNER_H
 #define SECKILL_LAB_RUNNER_H
 
+#include "lab/lab.h"
 #include "lab/schedule/explore.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "lab/lab.h"
+#include "lab/run.h"
 
 /* A run as text for a terminal, a column per actor; as JSON (jansson's; owned, NULL: no memory). */
 void render_text(const struct lab_run *run, enum lab_language language, FILE *out);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "columns.h"
-#include "lab/stage/stage.h"
 #include "render.h"
 
 enum {

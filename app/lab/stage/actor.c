@@ -1,7 +1,8 @@
 /*
- * Actors: each has a thread here, which runs its way itself, or starts a process that does and looks
- * after it. The process ends with its thread (PR_SET_PDEATHSIG), and the thread with its process.
+ * See actor.h. The process ends with its thread (PR_SET_PDEATHSIG), and the thread with its process.
  */
+#include "actor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,6 +24,10 @@
 static const char becomes_actor[] = "seckillctl:lab-actor";
 static const char becomes_program[] = "seckillctl:lab-program";
 
+enum {
+    CODE_DONE = 16, /* exit status of an actor's process: this + outcome... */
+    CODE_NOT = 64,  /* ...or this + guard_status */
+};
 enum { LOOKS_MAX = 50, LEFT_MS = 100, LEASE_MS = 30000, LOOK_MS = 5, AGAIN_MS = 1 };
 enum { ARG_PARENT = 1, ARG_URL, ARG_WAY, ARG_NAME, ARG_BUYER, ARG_ORDER };
 enum { ARG_LEASE = ARG_ORDER + 1, ARG_STANDS_STILL, ARG_WAIT, ARG_COUNT };
@@ -33,7 +38,8 @@ enum {
 
 /* ---- buying ------------------------------------------------------------------------------------ */
 
-const char *actor_answer(guard_status status, outcome which)
+/* What the buyer is told of it. */
+static const char *answer_of(guard_status status, outcome which)
 {
     switch (status) {
     case GUARD_DONE:
@@ -57,9 +63,10 @@ static void stand_still(const struct guard_ctx *ctx)
     (void)raise(SIGSTOP);
 }
 
-struct guard_result actor_buy(lk_client *client, struct guard_servers *servers,
-                              const struct stage_cast *cast, const char *order_id,
-                              struct purchase *out)
+/* Buy a unit as guards do; servers: of its lock, NULL when there are none. */
+static struct guard_result buy_as(lk_client *client, struct guard_servers *servers,
+                                  const struct stage_cast *cast, const char *order_id,
+                                  struct purchase *out)
 {
     struct guard_ctx ctx = {
         .guard = cast->guard,
@@ -125,11 +132,11 @@ static int buy_in_process(char **argv)
 
     options.url = argv[ARG_URL];
     lk_client *client = lk_client_open(&options, NULL);
-    if (!client || !cast.guard) return STAGE_CODE_NOT + GUARD_UNAVAILABLE;
-    struct guard_result result = actor_buy(client, NULL, &cast, argv[ARG_ORDER], &purchase);
+    if (!client || !cast.guard) return CODE_NOT + GUARD_UNAVAILABLE;
+    struct guard_result result = buy_as(client, NULL, &cast, argv[ARG_ORDER], &purchase);
     lk_client_close(client);
-    return result.status == GUARD_DONE ? STAGE_CODE_DONE + (int)purchase.outcome
-                                       : STAGE_CODE_NOT + (int)result.status;
+    return result.status == GUARD_DONE ? CODE_DONE + (int)purchase.outcome
+                                       : CODE_NOT + (int)result.status;
 }
 
 /* Where the shell has nothing else to do, no shell stays. */
@@ -248,7 +255,7 @@ static int look_after(struct stage_actor *self)
         pid_t got = waitpid(pid, &status, WUNTRACED);
 
         if (got < 0 && errno == EINTR) continue;
-        if (got != pid) return STAGE_CODE_NOT + GUARD_UNAVAILABLE;
+        if (got != pid) return CODE_NOT + GUARD_UNAVAILABLE;
         if (!WIFSTOPPED(status)) break;
         tap_tell(self->stage->tap, self->wire, TAP_IS_PAUSED);
     }
@@ -311,15 +318,15 @@ static void run_program(struct stage_actor *self)
 
 static void run_process(struct stage_actor *self)
 {
-    int code = spawn(self, -1, -1) ? look_after(self) : STAGE_CODE_NOT + GUARD_UNAVAILABLE;
+    int code = spawn(self, -1, -1) ? look_after(self) : CODE_NOT + GUARD_UNAVAILABLE;
 
-    if (code >= STAGE_CODE_NOT) {
-        self->status = (guard_status)(code - STAGE_CODE_NOT);
-        self->told = actor_answer(self->status, OUTCOME_COUNT);
-    } else if (code >= STAGE_CODE_DONE) {
+    if (code >= CODE_NOT) {
+        self->status = (guard_status)(code - CODE_NOT);
+        self->told = answer_of(self->status, OUTCOME_COUNT);
+    } else if (code >= CODE_DONE) {
         self->status = GUARD_DONE;
-        self->outcome = (outcome)(code - STAGE_CODE_DONE);
-        self->told = actor_answer(self->status, self->outcome);
+        self->outcome = (outcome)(code - CODE_DONE);
+        self->told = answer_of(self->status, self->outcome);
     } else { /* its buyer was told nothing */
         self->is_dead = true;
     }
@@ -409,18 +416,11 @@ static void buy(struct stage_actor *self, struct guard_servers *servers)
 {
     struct purchase purchase = {0};
     struct guard_result result =
-        actor_buy(self->client, servers, &self->cast, self->order_id, &purchase);
+        buy_as(self->client, servers, &self->cast, self->order_id, &purchase);
 
     self->status = result.status;
     self->outcome = purchase.outcome;
-    self->told = actor_answer(self->status, self->outcome);
-}
-
-void stage_buy(struct stage_actor *self, const struct guard *guard, const char *buyer)
-{
-    self->cast.guard = guard;
-    self->cast.buyer = buyer;
-    buy(self, NULL);
+    self->told = answer_of(self->status, self->outcome);
 }
 
 /* What its guard needs besides Redis. */
@@ -519,4 +519,56 @@ void actor_join(struct stage_actor *self)
 {
     if (self->has_started && !self->is_joined) (void)pthread_join(self->thread, NULL);
     self->is_joined = true;
+}
+
+/* ---- for bodies -------------------------------------------------------------------------------------- */
+
+lk_client *stage_client(struct stage_actor *self)
+{
+    return self->client;
+}
+
+const char *stage_name(const struct stage_actor *self)
+{
+    return self->cast.name;
+}
+
+const char *stage_url_beside(const struct stage_actor *self)
+{
+    return tap_url(self->stage->tap, self->branches[self->stage->beside]);
+}
+
+const char *stage_key(const struct stage_actor *self, size_t index)
+{
+    return self->cast.keys[index];
+}
+
+void stage_tell(struct stage_actor *self, const char *what)
+{
+    self->told = what;
+}
+
+void stage_wants(struct stage_actor *self, const char *key)
+{
+    const struct lab_run *run = self->stage->run;
+
+    for (size_t i = 0; i < run->lock_count; i++) {
+        if (strcmp(run->locks[i], key) == 0) atomic_store(&self->wants, (int)i);
+    }
+}
+
+void stage_tried(struct stage_actor *self, bool has_won)
+{
+    if (has_won) {
+        atomic_store(&self->has_won, true);
+    } else {
+        atomic_fetch_add(&self->lost_rounds, 1);
+    }
+}
+
+void stage_buy(struct stage_actor *self, const struct guard *guard, const char *buyer)
+{
+    self->cast.guard = guard;
+    self->cast.buyer = buyer;
+    buy(self, NULL);
 }

@@ -11,7 +11,6 @@
 
 #include "base/hex.h"
 #include "http/strict_json.h"
-#include "stage.h"
 
 enum { TOKEN_BYTES = 16, TEXT_SIZE = 4096, SHOWN = 80 };
 

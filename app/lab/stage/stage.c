@@ -98,7 +98,8 @@ void stage_sell(struct stage *stage, long long units)
     store_free(store);
 }
 
-void stage_show_locks(struct stage *stage, const char *first, const char *second)
+/* Show these locks instead of the sale's; second may be NULL. */
+static void show_locks(struct stage *stage, const char *first, const char *second)
 {
     stage->run->locks[0] = first;
     stage->run->locks[1] = second;
@@ -147,7 +148,7 @@ void stage_play(struct stage *stage, const struct lab_scenario *scenario)
     const struct stage_move *move = scenario->moves;
 
     stage->program = program_of(scenario->cast[0].guard);
-    stage_show_locks(stage, STAGE_KEY("lock"), NULL);
+    show_locks(stage, STAGE_KEY("lock"), NULL);
     if (scenario->servers) stage_servers(stage, scenario->servers);
     if (scenario->beside) stage_beside(stage, scenario->beside);
     if (scenario->has_replica) stage_replicate(stage, 1, 2);
@@ -158,7 +159,7 @@ void stage_play(struct stage *stage, const struct lab_scenario *scenario)
     }
     if (scenario->cast[0].guard || scenario->cast[0].body)
         stage_sell(stage, scenario->units ? scenario->units : 1);
-    if (scenario->locks[0]) stage_show_locks(stage, scenario->locks[0], scenario->locks[1]);
+    if (scenario->locks[0]) show_locks(stage, scenario->locks[0], scenario->locks[1]);
     stage->keeps_order = scenario->keeps_order;
     for (; move && move->verb; move++)
         stage_do(stage, move);
@@ -374,49 +375,4 @@ void stage_resume(struct stage *stage, const struct stage_move *move)
 {
     let_run(stage, &stage->actors[move->actor]);
     await(stage, move->actor, TAP_HAS_ENDED, NULL);
-}
-
-/* ---- for bodies -------------------------------------------------------------------------------------- */
-
-lk_client *stage_client(struct stage_actor *self)
-{
-    return self->client;
-}
-
-const char *stage_name(const struct stage_actor *self)
-{
-    return self->cast.name;
-}
-
-const char *stage_url_beside(const struct stage_actor *self)
-{
-    return tap_url(self->stage->tap, self->branches[self->stage->beside]);
-}
-
-const char *stage_key(const struct stage_actor *self, size_t index)
-{
-    return self->cast.keys[index];
-}
-
-void stage_tell(struct stage_actor *self, const char *what)
-{
-    self->told = what;
-}
-
-void stage_wants(struct stage_actor *self, const char *key)
-{
-    const struct lab_run *run = self->stage->run;
-
-    for (size_t i = 0; i < run->lock_count; i++) {
-        if (strcmp(run->locks[i], key) == 0) atomic_store(&self->wants, (int)i);
-    }
-}
-
-void stage_tried(struct stage_actor *self, bool has_won)
-{
-    if (has_won) {
-        atomic_store(&self->has_won, true);
-    } else {
-        atomic_fetch_add(&self->lost_rounds, 1);
-    }
 }

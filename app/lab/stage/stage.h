@@ -7,17 +7,8 @@
 #ifndef SECKILL_LAB_STAGE_H
 #define SECKILL_LAB_STAGE_H
 
-#include "guards/base/guard.h"
-#include "lab/lab.h"
-
-#define STAGE_SALE      "lamp"
-#define STAGE_KEY(name) "seckill:{" STAGE_SALE "}:" name
-
-enum {
-    STAGE_FIRST_ORDER = 1001,  /* the first actor's, and so on */
-    STAGE_LONG_MS = 90000,     /* for leases and waits that no step shall outlast */
-    STAGE_WINDOW_MS = 90000000 /* likewise, in which to pay */
-};
+#include "actor.h"
+#include "lab/run.h"
 
 /* Add an actor, which does nothing yet; its index. */
 int stage_add(struct stage *stage, const struct stage_cast *cast);
@@ -99,6 +90,8 @@ stage_verb stage_end_session, stage_until, stage_crash, stage_lapse, stage_lapse
     stage_mend_link, stage_fail_over, stage_await_renewals, stage_pause, stage_resume, stage_stop,
     stage_continue;
 
+/* The scenario ends here. The first reason stays. */
+void stage_fail(struct stage *stage, const char *what, const char *whom);
 /* Make this move: a step of the timeline. */
 void stage_do(struct stage *stage, const struct stage_move *move);
 /* All run until their first exchange, which is no step. */
@@ -106,19 +99,5 @@ void stage_ready(struct stage *stage);
 /* It runs until its next exchange, whichever, or to its end; whether it is at an exchange. No verb needed;
    number: a tap_fate of the one that it is at. */
 bool stage_step(struct stage *stage, const struct stage_move *move);
-
-/* For bodies: the actor's client, and its keys; that it cannot go on before that lock is free; and that a
-   round of tries is over. */
-lk_client *stage_client(struct stage_actor *self);
-/* Where its branch to the server beside is; it opens its own connections there. */
-const char *stage_url_beside(const struct stage_actor *self);
-const char *stage_name(const struct stage_actor *self);
-const char *stage_key(const struct stage_actor *self, size_t index);
-/* What its buyer, or whoever it serves, is told; static. */
-void stage_tell(struct stage_actor *self, const char *what);
-/* Buy in this way for a buyer, who is told of it. */
-void stage_buy(struct stage_actor *self, const struct guard *guard, const char *buyer);
-void stage_wants(struct stage_actor *self, const char *key);
-void stage_tried(struct stage_actor *self, bool has_won);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The stage from behind: what its files share. stage.c has the verbs, actor.c runs actors, observe.c
- * looks at Redis, promises.c judges what it sees.
+ * The stage from behind: what its files share. stage.c has the verbs and calls the others: stage_servers.c lets
+ * something befall servers, actor.c runs actors, observe.c looks at Redis, promises.c judges what it sees.
  */
 #ifndef SECKILL_LAB_STAGE_INSIDE_H
 #define SECKILL_LAB_STAGE_INSIDE_H
@@ -10,15 +10,12 @@
 
 #include "program.h"
 #include "servers.h"
-#include "stage.h"
 
 enum {
     STAGE_LIMIT_MS = 30000,       /* of one step, and of whatever an actor waits for */
     STAGE_STEP_LIMIT_MS = 10000,  /* of stage_step() */
     STAGE_START_LIMIT_MS = 20000, /* until the first exchange: of a program that is compiled then */
     STAGE_POLL_MS = 2 * STAGE_LIMIT_MS, /* so that who waits is not woken by a timer */
-    STAGE_CODE_DONE = 16,               /* exit status of an actor's process: this + outcome... */
-    STAGE_CODE_NOT = 64,                /* ...or this + guard_status */
 };
 
 /* The connections of an actor that is a thread: they may outlive a run. */
@@ -78,38 +75,15 @@ struct stage {
     struct stage_actor actors[LAB_ACTORS_MAX];
 };
 
-/* ---- stage.c, for further verbs ---------------------------------------------------------------- */
-
 static inline bool stage_has_failed(const struct stage *stage)
 {
     return stage->run->failure.text[0] != '\0';
 }
 
-/* The scenario ends here. The first reason stays. */
-void stage_fail(struct stage *stage, const char *what, const char *whom);
+/* ---- stage_servers.c --------------------------------------------------------------------------- */
+
 /* One server follows another, and has all that it has. */
 void stage_replicate(struct stage *stage, unsigned primary, unsigned replica);
-/* Show these locks instead of the sale's; second may be NULL. */
-void stage_show_locks(struct stage *stage, const char *first, const char *second);
-
-/* ---- actor.c ----------------------------------------------------------------------------------- */
-
-bool actor_start(struct stage_actor *self, struct start_error *why);
-/* Its connections end. */
-void actor_leave(struct stage_home *home);
-/* Kill its process; its thread ends soon. */
-void actor_kill(struct stage_actor *self);
-void actor_join(struct stage_actor *self);
-/* Join it if it ends by then (monotonic clock); false when it has not. */
-bool actor_ends(struct stage_actor *self, int64_t until_ms);
-
-/* Buy a unit as guards do; locks: its servers, NULL when there are none. Also what an actor's process
-   does. */
-struct guard_result actor_buy(lk_client *client, struct guard_servers *servers,
-                              const struct stage_cast *cast, const char *order_id,
-                              struct purchase *out);
-/* What the buyer is told of it. */
-const char *actor_answer(guard_status status, outcome which);
 
 /* ---- observe.c --------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stage.h"
 #include "stage_inside.h"
 
 /* What was done to a server, shown as a call. */

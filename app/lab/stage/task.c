@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "servers.h"
-#include "stage.h"
 
 #define BIT(promise) (1U << (promise))
 /* What a program that buys may say. */

@@ -6,7 +6,7 @@
 
 #include "lockkit/lockkit.h"
 
-#include "lab/lab.h"
+#include "lab/run.h"
 
 enum { TASK_RESULTS_MAX = 8 };
 

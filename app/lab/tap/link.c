@@ -189,9 +189,24 @@ bool link_is_behind(const struct link *link)
 
 /* ---- words ---------------------------------------------------------------------------------------- */
 
+/* What each server is called, and how it speaks. */
+static const struct {
+    const char *name;
+    const struct protocol *protocol;
+} servers[] = {
+#define SERVER_ROW(value, name, protocol) {name, &(protocol)},
+    TAP_SERVER_LIST(SERVER_ROW)
+#undef SERVER_ROW
+};
+
+const char *tap_server_name(unsigned server)
+{
+    return servers[server].name;
+}
+
 static const struct protocol *spoken_on(const struct tap *tap, const struct link *link)
 {
-    return protocol_of(tap->wires[link->wire].server);
+    return servers[tap->wires[link->wire].server].protocol;
 }
 
 static struct protocol_speaker speaker_of(struct tap *tap, const struct link *link)

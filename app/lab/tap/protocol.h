@@ -61,7 +61,4 @@ struct protocol {
 
 extern const struct protocol protocol_redis, protocol_postgres, protocol_zookeeper;
 
-/* Of a server, by its number in TAP_SERVER_LIST. */
-const struct protocol *protocol_of(unsigned server);
-
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/lab.h"
+#include "lab/stage/stage.h"
 #include "lab/stage/stage_inside.h"
 
 enum { UNITS = 2, A = 0, B = 1 };

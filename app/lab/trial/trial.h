@@ -11,7 +11,9 @@
 
 #include "base/list.h"
 #include "guards/base/guard.h"
-#include "lab/lab.h"
+#include "lab/run.h"
+
+struct lab;
 
 /* X(value, name, what a guard on trial claims) */
 #define TRIAL_CLAIM_LIST(X)                                                                        \

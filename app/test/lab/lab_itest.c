@@ -13,6 +13,7 @@
 #include "lab/lab.h"
 #include "lab/plays/scenarios.h"
 #include "lab/show/render.h"
+#include "lab/stage/stage.h"
 #include "lab/stage/stage_inside.h"
 #include "start/private_server.h"
 #include "test/support/app_lab.h"

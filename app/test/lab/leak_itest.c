@@ -13,6 +13,7 @@
 #include "guards/guards.h"
 #include "lab/plays/scenarios.h"
 #include "lab/schedule/schedule.h"
+#include "lab/stage/stage.h"
 #include "lab/stage/stage_inside.h"
 #include "start/private_server.h"
 #include "test/support/app_lab.h"

@@ -1,6 +1,7 @@
 /*
  * Each promise breaks by what breaks it, once, and by nothing else.
  */
+#include "lab/stage/stage.h"
 #include "lab/stage/stage_inside.h"
 #include "test/support/testing.h"
 
