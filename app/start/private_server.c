@@ -173,17 +173,12 @@ bool private_server_is_this(int argc, char **argv)
     _exit(127);
 }
 
-/*
- * What the child gets: our lock, its own process group (Ctrl-C is ours to handle), no signal mask. Nothing
- * else that is open: a socket that another thread has made, and not yet marked, would live as long as it.
- */
-static int spawn(struct private_server *self, char **argv, const char *log)
+int private_server_spawn(const struct private_server_process *process, pid_t *out_pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none;
     sigset_t all;
-    int error = 0;
 
     (void)sigemptyset(&none);
     (void)sigfillset(&all);
@@ -194,13 +189,15 @@ static int spawn(struct private_server *self, char **argv, const char *log)
     (void)posix_spawnattr_setpgroup(&attributes, 0);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                                     POSIX_SPAWN_SETPGROUP);
-    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log,
-                                           O_WRONLY | O_CREAT | O_APPEND, 0600);
-    (void)posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&files, self->lock_fd, LOCK_FD);
-    (void)posix_spawn_file_actions_addclosefrom_np(&files, LOCK_FD + 1);
-    error = posix_spawn(&self->pid, "/proc/self/exe", &files, &attributes, argv, environ);
+    for (int i = 0; i < process->file_count; i++) {
+        if (process->files[i] < 0)
+            (void)posix_spawn_file_actions_addopen(&files, i, "/dev/null", O_RDWR, 0);
+        else
+            (void)posix_spawn_file_actions_adddup2(&files, process->files[i], i);
+    }
+    (void)posix_spawn_file_actions_addclosefrom_np(&files, process->file_count);
+    int error = posix_spawnp(out_pid, process->program, &files, &attributes, process->argv,
+                             process->env ? process->env : environ);
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&files);
     return error;
@@ -228,7 +225,13 @@ static bool start_process(struct private_server *self, struct start_error *why)
     (void)unlink(self->socket); /* a stale one would be mistaken for the new server's */
     for (size_t i = 0; i < WORDS_MAX && kind->words[i]; i++)
         argv[2 + i] = word_of(self, kind->words[i]);
-    int failure = spawn(self, argv, log);
+    int log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const struct private_server_process child = {.program = "/proc/self/exe",
+                                                 .argv = argv,
+                                                 .files = {-1, log_fd, log_fd, self->lock_fd},
+                                                 .file_count = LOCK_FD + 1};
+    int failure = log_fd < 0 ? errno : private_server_spawn(&child, &self->pid);
+    if (log_fd >= 0) (void)close(log_fd);
     for (size_t i = 2; argv[i]; i++)
         free(argv[i]);
     self->started_at_ms = clock_mono_ms();

@@ -43,6 +43,23 @@ void private_server_stop(struct private_server *self);
 /* The same at once: it is killed, and has no time to save. */
 void private_server_kill(struct private_server *self);
 
+/* A process to be started, by whomever. */
+struct private_server_process {
+    const char *program; /* a path, or a name to be found on the PATH */
+    char *const *argv;
+    char *const *env; /* NULL: ours */
+    int files[4];     /* what become its descriptors 0, 1...; -1: /dev/null. It has no others: */
+    int file_count;
+};
+
+/*
+ * Start it: in a process group of its own (Ctrl-C is ours to handle), with no signal blocked or ignored. No socket that
+ * another thread has made, and not yet marked, lives as long as it.
+ *
+ * Returns  0, and its *out_pid; else an errno.
+ */
+int private_server_spawn(const struct private_server_process *process, pid_t *out_pid);
+
 /*
  * The child's first steps. seckilld is started again under a second name, ties its life to its
  * parent's and becomes the server: so nothing ever forks a process full of threads.

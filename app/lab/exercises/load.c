@@ -3,11 +3,9 @@
  */
 #include "load.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,33 +15,25 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "start/private_server.h"
 
 enum { LIMIT_MS = 60000, GRACE_MS = 15000, LOOK_MS = 50, DOT_MS = 1000 };
 enum { VERDICT_PASSED, VERDICT_FAILED }; /* exit status of loadtest */
 
 static pid_t start(const char *program, const char *out, const char *log)
 {
-    const char *const words[] = {program,   "--guard",       "exercise", "--out", out,
-                                 "--stock", "100",           "--buyers", "400",   "--connections",
-                                 "64",      "--retry-share", "0.1",      NULL};
-    char *argv[sizeof words / sizeof words[0]] = {NULL};
-    posix_spawn_file_actions_t files;
+    const char *const argv[] = {program,   "--guard",       "exercise", "--out", out,
+                                "--stock", "100",           "--buyers", "400",   "--connections",
+                                "64",      "--retry-share", "0.1",      NULL};
+    int file = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     pid_t pid = -1;
-    int error = 0;
+    const struct private_server_process process = {.program = program,
+                                                   .argv = (char *const *)(const void *)argv,
+                                                   .files = {-1, file, file},
+                                                   .file_count = STDERR_FILENO + 1};
+    int error = private_server_spawn(&process, &pid);
 
-    for (size_t i = 0; words[i] && !error; i++) {
-        argv[i] = strdup(words[i]);
-        error = argv[i] ? 0 : ENOMEM;
-    }
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_TRUNC,
-                                           0644);
-    (void)posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-    (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-    if (!error) error = posix_spawn(&pid, program, &files, NULL, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&files);
-    for (size_t i = 0; argv[i]; i++)
-        free(argv[i]);
+    if (file >= 0) (void)close(file);
     return error ? -1 : pid;
 }
 
@@ -63,7 +53,7 @@ static int wait_for(pid_t pid)
             (void)fflush(stdout);
             dot_ms += DOT_MS;
         }
-        if (now_ms > start_ms + LIMIT_MS && !was_asked) {
+        if ((now_ms > start_ms + LIMIT_MS || tap_is_interrupted()) && !was_asked) {
             (void)kill(pid, SIGINT); /* it ends what it has started */
             was_asked = true;
         }

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "base/clock.h"
 #include "guards/guards.h"
 #include "stage_inside.h"
+#include "start/private_server.h"
 #include "store/app_scripts.h"
 
 static const char becomes_actor[] = "seckillctl:lab-actor";
@@ -218,26 +218,19 @@ static bool spawn(struct stage_actor *self, int out, int err)
     char *env[PROGRAM_ENV_MAX] = {NULL};
     bool is_program = self->stage->program != NULL;
     bool good = is_program ? make_program_args(self, argv, env) : make_args(self, argv);
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
+    struct private_server_process process = {
+        .program = "/proc/self/exe",
+        .argv = argv,
+        .env = is_program ? env : NULL,
+        .files = {is_program ? -1 : STDIN_FILENO, /* what is typed is not for a program */
+                  out >= 0 ? out : STDOUT_FILENO, err >= 0 ? err : STDERR_FILENO},
+        .file_count = STDERR_FILENO + 1};
     pid_t pid = 0;
 
-    (void)posix_spawnattr_init(&attributes); /* a group of its own: Ctrl-C is ours to handle */
-    (void)posix_spawnattr_setpgroup(&attributes, 0);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    (void)posix_spawn_file_actions_init(&files); /* no socket that another thread has just made */
-    if (is_program)                              /* what is typed is not for it */
-        (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (out >= 0) (void)posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    if (err >= 0) (void)posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-    (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     (void)pthread_mutex_lock(&spawning);
-    good = good && posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv,
-                               is_program ? env : environ) == 0;
+    good = good && private_server_spawn(&process, &pid) == 0;
     if (good) atomic_store(&self->pid, pid);
     (void)pthread_mutex_unlock(&spawning);
-    (void)posix_spawn_file_actions_destroy(&files);
-    (void)posix_spawnattr_destroy(&attributes);
     for (size_t i = 0; i < ARG_COUNT; i++)
         free(argv[i]);
     for (size_t i = 0; i < PROGRAM_ENV_MAX; i++)

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "base/clock.h"
 #include "common/folder.h"
+#include "start/private_server.h"
 
 enum { STOP_MS = 5000, LOOK_MS = 5 };
 
@@ -36,35 +36,21 @@ static bool find_tool(const char *tool, char out[PATH_MAX])
     return false;
 }
 
-/* Its own group, as Ctrl-C is ours to handle; and no signal is blocked or ignored: the script ends others by them. */
-static int spawn(struct own_server *self, const char **argv)
+/* Its errno. */
+static int start(struct own_server *self, const char **argv)
 {
     char log[PATH_MAX + 8];
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigset_t all;
-    int error = 0;
 
     (void)stpcpy(stpcpy(log, self->said), ".log");
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawnattr_setpgroup(&attributes, 0);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setsigdefault(&attributes, &all);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                    POSIX_SPAWN_SETPGROUP);
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, self->said,
-                                           O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log, O_WRONLY | O_CREAT, 0600);
-    (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-    error = posix_spawnp(&self->pid, argv[0], &files, &attributes, (char *const *)(void *)argv,
-                         environ);
-    (void)posix_spawn_file_actions_destroy(&files);
-    (void)posix_spawnattr_destroy(&attributes);
+    int out = open(self->said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int err = open(log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const struct private_server_process script = {.program = argv[0],
+                                                  .argv = (char *const *)(void *)argv,
+                                                  .files = {-1, out, err},
+                                                  .file_count = STDERR_FILENO + 1};
+    int error = out < 0 || err < 0 ? errno : private_server_spawn(&script, &self->pid);
+    if (out >= 0) (void)close(out);
+    if (err >= 0) (void)close(err);
     return error;
 }
 
@@ -86,7 +72,7 @@ bool own_server_start(struct own_server *out, const char *tool, const char *pare
         return false;
     }
     (void)snprintf(out->said, sizeof out->said, "%.1000s/%s", parent, tool);
-    int error = spawn(out, argv);
+    int error = start(out, argv);
     if (error) out->pid = 0;
     return !error || start_error_say(why, "%s: %s", tool, strerrordesc_np(error));
 }
