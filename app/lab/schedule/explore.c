@@ -233,18 +233,6 @@ static bool is_twin(const struct search *self, const struct node *node, char act
     return actor > 'A' && actor <= 'D' && !strpbrk(node->text, both);
 }
 
-/* The letter of a fault by the choice, 0: it is none. */
-static char fault_of(const char *choice)
-{
-    static const char marks[][2] = {{'>', 'l'}, {'<', 's'}, {'(', 'p'}, {'!', 'r'}, {'^', 'r'},
-                                    {'~', 'r'}, {'-', 'r'}, {'t', 't'}, {'u', 't'}, {'w', 't'}};
-
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-        if (*choice == marks[i][0]) return marks[i][1];
-    }
-    return *choice >= 'a' && *choice <= 'd' ? 'k' : '\0';
-}
-
 /* All choices that make a schedule of so many faults. False: it is over. */
 static bool try_node(struct search *self, const struct node *node, unsigned faults)
 {
@@ -252,7 +240,7 @@ static bool try_node(struct search *self, const struct node *node, unsigned faul
     size_t len = 0;
 
     for (const char *choice = node->choices; *choice; choice += len) {
-        char fault = fault_of(choice);
+        char fault = schedule_choice_fault(choice);
 
         len = schedule_choice_length(choice);
         if (node->faults + (fault != 0) != faults || (fault && !strchr(explore->kinds, fault)))
@@ -482,7 +470,6 @@ char *explore_json(const struct explore *self)
     json_t *root = self->found_count > 0 ? found_of(&self->found[0]) : json_object();
     json_t *more = json_array();
     char *url = explore_url(self);
-    char *text = NULL;
 
     for (size_t i = 1; i < self->found_count; i++)
         (void)json_array_append_new(more, found_of(&self->found[i]));
@@ -499,8 +486,6 @@ char *explore_json(const struct explore *self)
             (int)self->actors, "units", (json_int_t)self->units, "faults", (int)self->faults,
             "depth", (int)self->depth, "kinds", self->kinds, "also", more, "url", url, "trouble",
             render_json_text(self->trouble.text[0] ? self->trouble.text : NULL)));
-    text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    json_decref(root);
     free(url);
-    return text;
+    return render_json_dump(root);
 }

@@ -39,7 +39,8 @@ struct way {
     char fault;          /* schedule_choice.fault */
     const char *letters; /* of the first, the second... */
     bool (*is_enabled)(const struct player *self, int at);
-    void (*make)(struct player *self, const struct stage_move *move);
+    stage_verb *verb; /* NULL: one exchange of an actor, that has this fate */
+    enum tap_fate fate;
     struct lab_text
         did[SERVERS_MAX]; /* of each server; of a lock, and of an order; else the first */
 };
@@ -125,101 +126,6 @@ static bool is_followed(const struct player *self, int at)
 
 /* ---- what ---------------------------------------------------------------------------------------- */
 
-static void step(struct player *self, const struct stage_move *move, enum tap_fate fate)
-{
-    struct stage_move fated = *move;
-
-    fated.number = fate;
-    self->is_stopped[move->actor] = stage_step(self->stage, &fated);
-}
-
-static void go_on(struct player *self, const struct stage_move *move)
-{
-    step(self, move, TAP_PASS);
-}
-
-static void lose_reply(struct player *self, const struct stage_move *move)
-{
-    step(self, move, TAP_LOSE_REPLY);
-}
-
-static void lose_request(struct player *self, const struct stage_move *move)
-{
-    self->has_stuck[move->actor] = true;
-    step(self, move, TAP_LOSE_REQUEST);
-}
-
-static void move_by(struct player *self, const struct stage_move *move, stage_verb *verb)
-{
-    struct stage_move done = *move;
-
-    done.verb = verb;
-    stage_do(self->stage, &done);
-}
-
-static void deliver(struct player *self, const struct stage_move *move)
-{
-    self->has_stuck[move->actor] = false;
-    move_by(self, move, stage_deliver);
-}
-
-static void stand_still(struct player *self, const struct stage_move *move)
-{
-    self->is_still[move->actor] = true;
-    move_by(self, move, stage_stop);
-}
-
-static void wake_up(struct player *self, const struct stage_move *move)
-{
-    self->is_still[move->actor] = false;
-    move_by(self, move, stage_continue);
-}
-
-static void die(struct player *self, const struct stage_move *move)
-{
-    move_by(self, move, stage_crash);
-    self->is_stopped[move->actor] = false;
-}
-
-static void end_lease(struct player *self, const struct stage_move *move)
-{
-    struct stage_move lapse = *move;
-
-    lapse.point = self->stage->run->scenario->is_paid_later ? STAGE_KEY("due")
-                                                            : self->stage->run->locks[move->actor];
-    lapse.actor = LAB_TIME;
-    move_by(self, &lapse, stage_lapse);
-}
-
-static void befall(struct player *self, const struct stage_move *move, stage_verb *verb)
-{
-    struct stage_move done = *move;
-
-    done.number = (unsigned)move->actor + 1;
-    done.actor = LAB_TIME;
-    move_by(self, &done, verb);
-}
-
-static void kill_server(struct player *self, const struct stage_move *move)
-{
-    befall(self, move, stage_kill_server);
-}
-
-static void start_server(struct player *self, const struct stage_move *move)
-{
-    befall(self, move, stage_start_server);
-}
-
-static void fail_over(struct player *self, const struct stage_move *move)
-{
-    befall(self, move, stage_fail_over);
-}
-
-static void break_or_mend(struct player *self, const struct stage_move *move)
-{
-    befall(self, move, self->stage->is_torn ? stage_mend_link : stage_break_link);
-}
-
 static const char actors[] = "ABCD";
 static const char servers[] = "123";
 
@@ -238,30 +144,33 @@ static const char servers[] = "123";
     }
 
 static const struct way ways[] = {
-    {ACTOR, 0, 0, actors, is_ready, go_on, ONE("goes on", "继续")},
-    {ACTOR, '+', 0, actors, has_stuck, deliver,
+    {ACTOR, 0, 0, actors, is_ready, NULL, TAP_PASS, ONE("goes on", "继续")},
+    {ACTOR, '+', 0, actors, has_stuck, stage_deliver, TAP_PASS,
      ONE("what was stuck arrives", "滞留的请求现在到达")},
-    {ACTOR, ')', 0, actors, is_still, wake_up, ONE("its process goes on", "进程恢复运行")},
+    {ACTOR, ')', 0, actors, is_still, stage_continue, TAP_PASS,
+     ONE("its process goes on", "进程恢复运行")},
     {LOCK,
      0,
      't',
      "tuw",
      has_lease,
-     end_lease,
+     stage_lapse,
+     TAP_PASS,
      {{"the lease ends", "租约现在到期"}, {"its time to pay ends", "付款时间现在到期"}}},
-    {ACTOR, 0, 'k', "abcd", is_alive, die, ONE("is killed", "被杀死")},
-    {ACTOR, '>', 'l', actors, is_ready_alone, lose_reply,
+    {ACTOR, 0, 'k', "abcd", is_alive, stage_crash, TAP_PASS, ONE("is killed", "被杀死")},
+    {ACTOR, '>', 'l', actors, is_ready_alone, NULL, TAP_LOSE_REPLY,
      ONE("its reply is lost", "在回复之前断线")},
-    {ACTOR, '<', 's', actors, is_ready_alone, lose_request,
+    {ACTOR, '<', 's', actors, is_ready_alone, NULL, TAP_LOSE_REQUEST,
      ONE("its request is stuck", "请求滞留在途中")},
-    {ACTOR, '(', 'p', actors, has_watchdog, stand_still,
+    {ACTOR, '(', 'p', actors, has_watchdog, stage_stop, TAP_PASS,
      ONE("its process stands still", "进程停住")},
-    {SERVER, '!', 'r', servers, is_up, kill_server, EACH("dies", "宕机")},
-    {SERVER, '^', 'r', "1", is_followed, fail_over,
+    {SERVER, '!', 'r', servers, is_up, stage_kill_server, TAP_PASS, EACH("dies", "宕机")},
+    {SERVER, '^', 'r', "1", is_followed, stage_fail_over, TAP_PASS,
      ONE("redis-1 dies, redis-2 takes its place", "redis-1 宕机，redis-2 接替")},
-    {SERVER, '~', 'r', "1", is_followed, break_or_mend,
+    {SERVER, '~', 'r', "1", is_followed, stage_break_link, TAP_PASS,
      ONE("redis-2 hears no more of redis-1, or again", "redis-2 收不到 redis-1 的数据，或恢复")},
-    {SERVER, '-', 'r', servers, is_down, start_server, EACH("starts again, empty", "空着重新启动")},
+    {SERVER, '-', 'r', servers, is_down, stage_start_server, TAP_PASS,
+     EACH("starts again, empty", "空着重新启动")},
 };
 
 enum { WAY_COUNT = sizeof ways / sizeof ways[0] };
@@ -288,6 +197,14 @@ size_t schedule_choice_length(const char *text)
     const struct way *way = read_choice(text, &at);
 
     return way ? (way->sign ? 2 : 1) : 0;
+}
+
+char schedule_choice_fault(const char *text)
+{
+    int at = 0;
+    const struct way *way = read_choice(text, &at);
+
+    return way ? way->fault : '\0';
 }
 
 static bool is_enabled(const struct player *self, const struct way *way, int at)
@@ -346,6 +263,27 @@ static void look(struct player *self)
         schedule_state_mix(&schedule->key, self->is_still[i] + 2U * self->has_stuck[i]);
 }
 
+static void make(struct player *self, const struct way *way, int at)
+{
+    struct stage *stage = self->stage;
+    bool is_of_actor = way->whom == ACTOR;
+    struct stage_move move = {.verb = way->verb,
+                              .actor = is_of_actor ? at : LAB_TIME,
+                              .number = is_of_actor ? way->fate : (unsigned)at + 1,
+                              .did = did_of(self, way, at)};
+
+    if (way->whom == LOCK)
+        move.point = stage->run->scenario->is_paid_later ? STAGE_KEY("due") : stage->run->locks[at];
+    if (way->verb == stage_break_link && stage->is_torn) move.verb = stage_mend_link;
+    if (way->sign == '<' || way->sign == '+') self->has_stuck[at] = way->sign == '<';
+    if (way->sign == '(' || way->sign == ')') self->is_still[at] = way->sign == '(';
+    if (way->verb)
+        stage_do(stage, &move);
+    else
+        self->is_stopped[at] = stage_step(stage, &move);
+    if (way->verb == stage_crash) self->is_stopped[at] = false;
+}
+
 /* Make the choice that the text begins with. False: it is not enabled, or there is none. */
 static bool choose(struct player *self, const char *text)
 {
@@ -356,7 +294,7 @@ static bool choose(struct player *self, const char *text)
     if (stage_has_failed(self->stage) || !way || !is_enabled(self, way, at) ||
         self->stage->run->step_count >= SCHEDULE_CHOICES_MAX)
         return false;
-    way->make(self, &(struct stage_move){.actor = at, .did = did_of(self, way, at)});
+    make(self, way, at);
     schedule->faults += way->fault != 0;
     if (way->whom == SERVER) self->befell = 31 * self->befell + (unsigned)(4 * way->sign + at + 1);
     (void)strncat(schedule->went, text, schedule_choice_length(text));
@@ -455,10 +393,8 @@ void schedule_done(struct schedule *self)
 
 char *schedule_json(const struct schedule *self, enum lab_language language)
 {
-    char *run = render_json(self->run, language);
+    json_t *whole = render_json_run(self->run, language);
     json_t *choices = json_array();
-    char *list = NULL;
-    char *text = NULL;
 
     for (size_t i = 0; i < self->choice_count; i++) {
         const struct schedule_choice *choice = &self->choices[i];
@@ -470,14 +406,8 @@ char *schedule_json(const struct schedule *self, enum lab_language language)
                       choice->fault ? "fault" : "step", "did", lab_text_in(choice->did, language),
                       "next", render_json_text(choice->next[0] ? choice->next : NULL)));
     }
-    list = json_dumps(choices, JSON_COMPACT);
-    json_decref(choices);
-    if (run && list && /* behind what the run has */
-        asprintf(&text, "%.*s,\"schedule\":\"%.*s\",\"choices\":%s,\"faultsLeft\":%u}",
-                 (int)strlen(run) - 1, run, (int)self->len, self->text, list,
-                 SCHEDULE_FAULTS_MAX - self->faults) < 0)
-        text = NULL;
-    free(run);
-    free(list);
-    return text;
+    (void)json_object_update_new(whole, json_pack("{s:s%, s:o, s:i}", "schedule", self->text,
+                                                  self->len, "choices", choices, "faultsLeft",
+                                                  (int)(SCHEDULE_FAULTS_MAX - self->faults)));
+    return render_json_dump(whole);
 }

@@ -74,6 +74,8 @@ void schedule_done(struct schedule *self);
 
 /* How long the first choice of a text is; 0: it is none. */
 size_t schedule_choice_length(const char *text);
+/* Its kind of fault, as of schedule_choice.fault. */
+char schedule_choice_fault(const char *text);
 
 /* As JSON: the run's (render.h), and choices and faultsLeft (owned, NULL: no memory). */
 char *schedule_json(const struct schedule *self, enum lab_language language);

@@ -1,5 +1,5 @@
 /*
- * See lab_documents.h. A run is rendered in lab/render_json.c.
+ * See lab_documents.h. A run is rendered in lab/show/render_json.c.
  */
 #include "lab_documents.h"
 
@@ -9,29 +9,13 @@
 
 #include "guards/guards.h"
 #include "lab/plays/scenarios.h"
+#include "lab/show/render.h"
 #include "lab/stage/servers.h"
 
 bool lab_documents_language_is_read(const char *query, enum lab_language *out)
 {
     *out = query && strcmp(query, "lang=zh") == 0 ? LAB_CHINESE : LAB_ENGLISH;
     return !query || !*query || *out == LAB_CHINESE || strcmp(query, "lang=en") == 0;
-}
-
-static char *dump(json_t *root)
-{
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
-
-    json_decref(root);
-    return text;
-}
-
-/* Add to a list; false, without the list, when either is NULL. */
-static bool append(json_t **list, json_t *element)
-{
-    if (json_array_append_new(*list, element) == 0) return true;
-    json_decref(*list);
-    *list = NULL;
-    return false;
 }
 
 /* ---- scenarios ----------------------------------------------------------------------------------- */
@@ -44,10 +28,10 @@ static json_t *expected_of(const struct lab_scenario *scenario, enum lab_languag
         const struct lab_break *one = &scenario->expected[i];
 
         if (one->promise == LAB_KEPT) break;
-        if (!append(&list, json_pack("{s:s, s:i, s:s}", "promise", lab_promise_name(one->promise),
-                                     "step", (int)one->step, "meaning",
-                                     lab_text_in(lab_promise_text(one->promise), language))))
-            break;
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:i, s:s}", "promise", lab_promise_name(one->promise), "step",
+                            (int)one->step, "meaning",
+                            lab_text_in(lab_promise_text(one->promise), language)));
     }
     return list;
 }
@@ -59,15 +43,14 @@ char *lab_documents_scenarios(enum lab_language language)
     for (size_t i = 0; scenarios_at(i); i++) {
         const struct lab_scenario *scenario = scenarios_at(i);
 
-        if (!append(&list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?}", "number",
-                                     scenario->number, "name", scenario->name, "title",
-                                     lab_text_in(scenario->title, language), "lesson",
-                                     lab_text_in(scenario->lesson, language), "expected",
-                                     expected_of(scenario, language), "leadsTo", scenario->leads_to,
-                                     "lacks", servers_lack(scenario->beside))))
-            break;
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?}", "number", scenario->number,
+                            "name", scenario->name, "title", lab_text_in(scenario->title, language),
+                            "lesson", lab_text_in(scenario->lesson, language), "expected",
+                            expected_of(scenario, language), "leadsTo", scenario->leads_to, "lacks",
+                            servers_lack(scenario->beside)));
     }
-    return dump(json_pack("{s:o}", "scenarios", list));
+    return render_json_dump(json_pack("{s:o}", "scenarios", list));
 }
 
 /* ---- guards -------------------------------------------------------------------------------------- */
@@ -85,11 +68,10 @@ char *lab_documents_guards(const char *fallback, bool has_redlock)
     json_t *list = json_array();
     json_t *own = json_array();
 
-    for (size_t i = 0; scenarios_guard_at(i); i++) {
-        if (!append(guards_at(i) ? &list : &own, object_of(scenarios_guard_at(i)))) break;
-    }
-    return dump(json_pack("{s:s, s:b, s:o, s:o}", "default", fallback, "hasRedlock", has_redlock,
-                          "guards", list, "labOnly", own));
+    for (size_t i = 0; scenarios_guard_at(i); i++)
+        (void)json_array_append_new(guards_at(i) ? list : own, object_of(scenarios_guard_at(i)));
+    return render_json_dump(json_pack("{s:s, s:b, s:o, s:o}", "default", fallback, "hasRedlock",
+                                      has_redlock, "guards", list, "labOnly", own));
 }
 
 char *lab_documents_ways(const char *path)
@@ -97,13 +79,14 @@ char *lab_documents_ways(const char *path)
     json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : NULL;
     const char *mode = json_string_value(json_object_get(root, "mode"));
 
-    if (mode && strcmp(mode, "ways") == 0) return dump(root);
+    if (mode && strcmp(mode, "ways") == 0) return render_json_dump(root);
     json_decref(root);
     return NULL;
 }
 
 char *lab_documents_sale(const struct lab_sale *sale)
 {
-    return dump(json_pack("{s:s, s:s, s:s, s:o}", "saleId", sale->id, "instance", sale->instance,
-                          "storedGuard", sale->stored, "guard", object_of(sale->guard)));
+    return render_json_dump(json_pack("{s:s, s:s, s:s, s:o}", "saleId", sale->id, "instance",
+                                      sale->instance, "storedGuard", sale->stored, "guard",
+                                      object_of(sale->guard)));
 }

@@ -105,21 +105,29 @@ static json_t *verdict_of(const struct lab_run *run)
                      render_json_text(run->failure.text[0] ? run->failure.text : NULL));
 }
 
-char *render_json(const struct lab_run *run, enum lab_language language)
+json_t *render_json_run(const struct lab_run *run, enum lab_language language)
 {
     const struct lab_scenario *scenario = run->scenario;
     json_t *steps = json_array();
-    char *text = NULL;
 
     for (size_t i = 0; i < run->step_count; i++)
         (void)json_array_append_new(steps, step_of(run, i, language));
-    json_t *whole =
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:s?}", "number", scenario->number,
-                  "name", scenario->name, "title", lab_text_in(scenario->title, language), "lesson",
-                  lab_text_in(scenario->lesson, language), "actors", actors_of(run), "units",
-                  (json_int_t)run->units, "steps", steps, "verdict", verdict_of(run), "leadsTo",
-                  scenario->leads_to);
-    text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
-    json_decref(whole);
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:s?}", "number", scenario->number,
+                     "name", scenario->name, "title", lab_text_in(scenario->title, language),
+                     "lesson", lab_text_in(scenario->lesson, language), "actors", actors_of(run),
+                     "units", (json_int_t)run->units, "steps", steps, "verdict", verdict_of(run),
+                     "leadsTo", scenario->leads_to);
+}
+
+char *render_json_dump(json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+
+    json_decref(value);
     return text;
+}
+
+char *render_json(const struct lab_run *run, enum lab_language language)
+{
+    return render_json_dump(render_json_run(run, language));
 }

@@ -147,13 +147,13 @@ static bool are_all_dead(void *arg)
     return true;
 }
 
-/* A service blocks SIGTERM and SIGINT in its threads: a script that inherited that could not end what it had begun. */
 /* A shell blocks all for a moment whenever it starts something. */
 static bool blocks_nothing(void *folder)
 {
     return strstr(app_file(folder, "status"), "\nSigBlk:\t0000000000000000\n");
 }
 
+/* A service blocks SIGTERM and SIGINT in its threads: a script that inherited that could not end what it had begun. */
 TEST(a_server_s_script_gets_no_signal_mask)
 {
     static const char *const words[OWN_SERVER_WORDS] = {NULL};
