@@ -32,14 +32,6 @@ struct lab {
 
 /* ---- open, close ----------------------------------------------------------------------------------- */
 
-static bool is_good(lk_reply *reply)
-{
-    bool is_answer = reply && lk_reply_type_of(reply) != LK_REPLY_ERROR;
-
-    lk_reply_free(reply);
-    return is_answer;
-}
-
 /* All that a lock can do, once, so that the server knows its scripts and the tap their names. */
 static bool rehearse_lock(lk_lock *lock)
 {
@@ -94,8 +86,7 @@ static bool rehearse(struct lab *lab, struct start_error *why)
               rehearse_rwlock(lk_rwlock_new(client, "{rehearsal}:rwlock", NULL)) &&
               rehearse_counters(client);
     for (size_t i = 0; is_done && i < sizeof scripts / sizeof scripts[0]; i++)
-        is_done =
-            is_good(SERVERS_ASK(client, "SCRIPT", "LOAD", app_scripts_named(scripts[i])->source));
+        is_done = SERVERS_DO(client, "SCRIPT", "LOAD", app_scripts_named(scripts[i])->source);
     lk_client_close(client);
     tap_forget(lab->tap, 0);
     return is_done || start_error_say(why, "the lab's Redis cannot do what a lock needs");
@@ -190,11 +181,11 @@ static void hurry(struct stage *stage)
     size_t i = 0;
 
     while (i < stage->run->actor_count && clock_mono_ms() < until_ms) {
-        (void)is_good(SERVERS_ASK(stage->observer, "FLUSHALL"));
+        (void)SERVERS_DO(stage->observer, "FLUSHALL");
         for (unsigned server = 1; server <= SERVERS_MAX; server++) {
             lk_client *client = servers_client(stage->servers, server);
 
-            if (client) (void)is_good(SERVERS_ASK(client, "FLUSHALL"));
+            if (client) (void)SERVERS_DO(client, "FLUSHALL");
         }
         tap_disturb(stage->tap);
         i += actor_ends(&stage->actors[i], clock_mono_ms() + ROUND_MS);
@@ -253,7 +244,7 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
     run->scenario = scenario;
     close_homes(lab, scenario->keeps_actors ? count_cast(scenario) : 0);
     labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */
-    if (is_good(SERVERS_ASK(lab->observer, "FLUSHALL"))) {
+    if (SERVERS_DO(lab->observer, "FLUSHALL")) {
         stage_play(stage, scenario);
     } else {
         (void)start_error_say(&run->failure, "the lab's Redis does not answer");

@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "exercise.h"
 #include "guards/hand/by_hand.h"
 
@@ -231,8 +232,7 @@ static bool make_token(struct shop *shop)
     unsigned char bytes[TOKEN_BYTES];
 
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return false;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        (void)snprintf(shop->token + 2 * i, 3, "%02x", bytes[i]);
+    hex_write(bytes, sizeof bytes, shop->token);
     return true;
 }
 

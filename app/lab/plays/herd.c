@@ -9,6 +9,7 @@
 #include <zookeeper.h>
 
 #include "base/clock.h"
+#include "lab/stage/servers.h"
 #include "lab/stage/stage.h"
 #include "scenarios.h"
 
@@ -99,12 +100,7 @@ static bool acquire(struct herd *herd, const char *name, char own[PATH_SIZE])
 
 void herd_work(struct stage_actor *self)
 {
-    struct lk_bytes words[] = {LK_BYTES("GET"), LK_BYTES(STAGE_KEY("stock"))};
-    lk_reply *reply = NULL;
-
-    if (lk_client_call(stage_client(self), &(struct lk_command){words, 2}, 1, 0, &reply, NULL) ==
-        LK_OK)
-        lk_reply_free(reply);
+    lk_reply_free(SERVERS_ASK(stage_client(self), "GET", STAGE_KEY("stock")));
 }
 
 void herd_wait(struct stage_actor *self)

@@ -1,6 +1,7 @@
 /*
  * Scenarios 35 to 41: what articles say of locks and scripts, played.
  */
+#include "lab/stage/servers.h"
 #include "lab/stage/stage.h"
 #include "scenarios.h"
 
@@ -134,12 +135,7 @@ static const struct stage_move short_lease[] = {
 /* What is in the lock's key; shown as a call. */
 static void look_inside(struct stage_actor *self)
 {
-    struct lk_bytes words[] = {LK_BYTES("HGETALL"), LK_BYTES(LAMP)};
-    lk_reply *reply = NULL;
-
-    if (lk_client_call(stage_client(self), &(struct lk_command){words, 2}, 1, 0, &reply, NULL) ==
-        LK_OK)
-        lk_reply_free(reply);
+    lk_reply_free(SERVERS_ASK(stage_client(self), "HGETALL", LAMP));
 }
 
 static void hold_twice(struct stage_actor *self)

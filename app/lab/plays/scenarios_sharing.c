@@ -119,14 +119,9 @@ static void arrive(struct stage_actor *self)
 /* Behind the latch, it looks at the stock. */
 static void go_through(struct stage_actor *self)
 {
-    struct lk_bytes words[] = {LK_BYTES("GET"), LK_BYTES(STOCK)};
     lk_latch *latch = lk_latch_new(stage_client(self), LATCH, NULL);
-    lk_reply *reply = NULL;
 
-    if (lk_latch_await(latch, STAGE_LONG_MS, NULL) == LK_OK &&
-        lk_client_call(stage_client(self), &(struct lk_command){words, 2}, 1, 0, &reply, NULL) ==
-            LK_OK)
-        lk_reply_free(reply);
+    if (lk_latch_await(latch, STAGE_LONG_MS, NULL) == LK_OK) herd_work(self);
     lk_latch_free(latch);
 }
 

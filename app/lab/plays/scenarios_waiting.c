@@ -144,26 +144,13 @@ static const struct stage_move dead_head[] = {
 
 #define TAKE "EVALSHA reentrant_acquire.lua"
 
-/* Between acquire and release: two exchanges. */
-static void work(struct stage_actor *self)
-{
-    struct lk_bytes words[] = {LK_BYTES("GET"), LK_BYTES(STAGE_KEY("stock"))};
-    lk_reply *reply = NULL;
-
-    for (unsigned i = 0; i < 2; i++) {
-        if (lk_client_call(stage_client(self), &(struct lk_command){words, 2}, 1, 0, &reply,
-                           NULL) != LK_OK)
-            return;
-        lk_reply_free(reply);
-    }
-}
-
 static void hold(struct stage_actor *self, lk_lock *lock, bool works)
 {
     const struct lk_lock_options options = {.wait_ms = STAGE_LONG_MS, .lease_ms = STAGE_LONG_MS};
 
     if (lk_lock_acquire(lock, &options, NULL) == LK_OK) {
-        if (works) work(self);
+        for (unsigned i = 0; works && i < 2; i++)
+            herd_work(self);
         (void)lk_lock_release(lock, NULL);
     }
     lk_lock_free(lock);

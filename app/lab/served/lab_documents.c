@@ -84,9 +84,9 @@ char *lab_documents_ways(const char *path)
     return NULL;
 }
 
-char *lab_documents_sale(const struct lab_sale *sale)
+char *lab_documents_sale(const char *id, const char *instance, const char *stored,
+                         const struct guard *guard)
 {
-    return render_json_dump(json_pack("{s:s, s:s, s:s, s:o}", "saleId", sale->id, "instance",
-                                      sale->instance, "storedGuard", sale->stored, "guard",
-                                      object_of(sale->guard)));
+    return render_json_dump(json_pack("{s:s, s:s, s:s, s:o}", "saleId", id, "instance", instance,
+                                      "storedGuard", stored, "guard", object_of(guard)));
 }

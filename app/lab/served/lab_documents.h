@@ -21,13 +21,8 @@ char *lab_documents_guards(const char *fallback, bool has_redlock);
 /* The file that lockcompare wrote; NULL also when there is none, or it is something else. */
 char *lab_documents_ways(const char *path);
 
-/* How one instance sells one sale. */
-struct lab_sale {
-    const char *id;
-    const char *instance;
-    const char *stored; /* the sale's own guard: by which other instances sell it */
-    const struct guard *guard;
-};
-char *lab_documents_sale(const struct lab_sale *sale);
+/* How one instance sells one sale; `stored` is the sale's own guard, by which other instances sell it. */
+char *lab_documents_sale(const char *id, const char *instance, const char *stored,
+                         const struct guard *guard);
 
 #endif

@@ -50,7 +50,7 @@ static bool wait_locked(struct lab_runner *self, int64_t until_ms)
 {
     struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
 
-    return pthread_cond_timedwait(&self->changed, &self->mutex, &until) == 0;
+    return pthread_cond_clockwait(&self->changed, &self->mutex, CLOCK_MONOTONIC, &until) == 0;
 }
 
 /* Takes json. */
@@ -263,16 +263,12 @@ lab_runner_status lab_runner_explore(struct lab_runner *self, struct explore *se
 struct lab_runner *lab_runner_new(const struct lab_runner_options *options)
 {
     struct lab_runner *self = calloc(1, sizeof *self);
-    pthread_condattr_t attributes;
 
     if (!self) return NULL;
     self->options = *options;
     if (self->options.limit_ms == 0) self->options.limit_ms = LAB_RUNNER_LIMIT_MS;
     if (self->options.idle_ms == 0) self->options.idle_ms = LAB_RUNNER_IDLE_MS;
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&self->changed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    (void)pthread_cond_init(&self->changed, NULL);
     (void)pthread_mutex_init(&self->mutex, NULL);
     if (pthread_create(&self->thread, NULL, runner_main, self) == 0) return self;
     (void)pthread_cond_destroy(&self->changed);

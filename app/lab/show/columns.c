@@ -4,24 +4,16 @@
 #include "columns.h"
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+
+#include "common/utf8.h"
 
 /* The character that begins here; *out_len bytes. Bytes that are no UTF-8 count as one each. */
 static uint32_t character_at(const char *text, size_t *out_len)
 {
-    unsigned char first = (unsigned char)text[0];
-    size_t len = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    uint32_t code = first < 0x80 ? first : first & (0x7FU >> len);
+    uint32_t code = (unsigned char)text[0];
 
-    for (size_t i = 1; i < len; i++) {
-        if (((unsigned char)text[i] & 0xC0) != 0x80) {
-            *out_len = 1;
-            return first;
-        }
-        code = code << 6 | ((unsigned char)text[i] & 0x3FU);
-    }
-    *out_len = len;
+    *out_len = utf8_read(text, &code);
+    if (*out_len == 0) *out_len = 1;
     return code;
 }
 
@@ -57,7 +49,12 @@ size_t columns_of(const char *text, size_t len)
     return width;
 }
 
-size_t columns_fit(const char *text, size_t width)
+/*
+ * How many bytes of the text fit into a line of that many columns: up to a space, between Chinese
+ * characters (not before a closing mark) or behind a late colon if there is such a place, else cut. At
+ * least one character.
+ */
+static size_t fit(const char *text, size_t width)
 {
     size_t used = 0;
     size_t best = 0; /* the last good place */
@@ -88,7 +85,7 @@ void columns_print(FILE *out, const char *text, size_t len, size_t width)
 void columns_wrap(FILE *out, const char *text, const char *margin, size_t width)
 {
     while (*text) {
-        size_t fits = columns_fit(text, width);
+        size_t fits = fit(text, width);
 
         (void)fprintf(out, "%s%.*s\n", margin, (int)fits, text);
         text += fits;

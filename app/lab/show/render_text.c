@@ -81,19 +81,13 @@ static char *cell_of(const struct page *page, const struct lab_step *step, size_
 
 static const char *lease_word(const struct page *page, enum lab_lease lease)
 {
-    switch (lease) {
-    case LAB_FREE:
-        return "-";
-    case LAB_LEASED:
-        return word(page, LAB_TEXT("lease", "租约"));
-    case LAB_DOWN:
-        return word(page, LAB_TEXT("down", "宕机"));
-    case LAB_SESSION:
-        return word(page, LAB_TEXT("session", "会话"));
-    case LAB_FOR_EVER:
-        break;
-    }
-    return word(page, LAB_TEXT("for ever", "永久"));
+    static const struct lab_text words[] = {[LAB_FREE] = {"-", "-"},
+                                            [LAB_LEASED] = {"lease", "租约"},
+                                            [LAB_FOR_EVER] = {"for ever", "永久"},
+                                            [LAB_DOWN] = {"down", "宕机"},
+                                            [LAB_SESSION] = {"session", "会话"}};
+
+    return word(page, words[lease]);
 }
 
 /* How many locks have columns of their own. */

@@ -161,36 +161,37 @@ bool actor_is_this(int argc, char **argv)
     _exit(buy_in_process(argv));
 }
 
-/* Each is owned, or NULL; false: no memory. */
-static bool make_args(const struct stage_actor *self, char *argv[ARG_COUNT])
-{
-    char parent[24];
-    char lease[24];
-    char wait[24];
-    const char *const args[ARG_COUNT] = {
-        becomes_actor,
-        [ARG_PARENT] = parent,
-        [ARG_URL] = tap_url(self->stage->tap, self->wire),
-        [ARG_WAY] = self->cast.guard->name,
-        [ARG_NAME] = self->cast.name,
-        [ARG_BUYER] = self->cast.buyer ? self->cast.buyer : self->cast.name,
-        [ARG_ORDER] = self->order_id,
-        [ARG_LEASE] = lease,
-        [ARG_STANDS_STILL] = self->cast.stands_still ? "1" : "0",
-        [ARG_WAIT] = wait,
-    };
-    bool good = true;
+/* The words of a process's command line; borrowed, but for the numbers. */
+struct args {
+    char parent[24], lease[24], wait[24];
+    const char *argv[ARG_COUNT + 1]; /* NULL behind the last */
+};
 
-    (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
-    (void)snprintf(lease, sizeof lease, "%lld", (long long)self->cast.lease_ms);
-    (void)snprintf(wait, sizeof wait, "%lld", (long long)self->cast.wait_ms);
-    for (size_t i = 0; i < ARG_COUNT; i++)
-        good &= (argv[i] = strdup(args[i])) != NULL;
-    return good;
+static void make_args(const struct stage_actor *self, struct args *out)
+{
+    const struct program *program = self->stage->program;
+
+    *out = (struct args){.argv = {becomes_actor, [ARG_PARENT] = out->parent}};
+    (void)snprintf(out->parent, sizeof out->parent, "%ld", (long)getpid());
+    if (program) {
+        out->argv[0] = becomes_program;
+        out->argv[ARG_COMMAND] = program->command;
+        return;
+    }
+    (void)snprintf(out->lease, sizeof out->lease, "%lld", (long long)self->cast.lease_ms);
+    (void)snprintf(out->wait, sizeof out->wait, "%lld", (long long)self->cast.wait_ms);
+    out->argv[ARG_URL] = tap_url(self->stage->tap, self->wire);
+    out->argv[ARG_WAY] = self->cast.guard->name;
+    out->argv[ARG_NAME] = self->cast.name;
+    out->argv[ARG_BUYER] = self->cast.buyer ? self->cast.buyer : self->cast.name;
+    out->argv[ARG_ORDER] = self->order_id;
+    out->argv[ARG_LEASE] = out->lease;
+    out->argv[ARG_STANDS_STILL] = self->cast.stands_still ? "1" : "0";
+    out->argv[ARG_WAIT] = out->wait;
 }
 
-/* Likewise of somebody's program. */
-static bool make_program_args(const struct stage_actor *self, char *argv[], char *env[])
+/* Of somebody's program; false: no memory. */
+static bool make_env(const struct stage_actor *self, char *env[PROGRAM_ENV_MAX])
 {
     const struct program *program = self->stage->program;
     struct program_buyer buyer = {
@@ -202,10 +203,7 @@ static bool make_program_args(const struct stage_actor *self, char *argv[], char
 
     for (unsigned i = 0; i < program->task->servers; i++)
         buyer.servers[i] = tap_url(self->stage->tap, self->branches[i + 1]);
-    argv[0] = strdup(becomes_program);
-    argv[ARG_COMMAND] = strdup(program->command);
-    if (asprintf(&argv[ARG_PARENT], "%ld", (long)getpid()) < 0) argv[ARG_PARENT] = NULL;
-    return argv[0] && argv[ARG_PARENT] && argv[ARG_COMMAND] && program_env(program, &buyer, env);
+    return program_env(program, &buyer, env);
 }
 
 /* Held until the pid of a process that was made is known: it may reach its first stop before. */
@@ -214,25 +212,24 @@ static pthread_mutex_t spawning = PTHREAD_MUTEX_INITIALIZER;
 /* out, err: what become its standard output and error; -1: ours. */
 static bool spawn(struct stage_actor *self, int out, int err)
 {
-    char *argv[ARG_COUNT + 1] = {NULL};
+    struct args args;
     char *env[PROGRAM_ENV_MAX] = {NULL};
     bool is_program = self->stage->program != NULL;
-    bool good = is_program ? make_program_args(self, argv, env) : make_args(self, argv);
+    bool good = !is_program || make_env(self, env);
     struct private_server_process process = {
         .program = "/proc/self/exe",
-        .argv = argv,
+        .argv = (char *const *)(void *)args.argv,
         .env = is_program ? env : NULL,
         .files = {is_program ? -1 : STDIN_FILENO, /* what is typed is not for a program */
                   out >= 0 ? out : STDOUT_FILENO, err >= 0 ? err : STDERR_FILENO},
         .file_count = STDERR_FILENO + 1};
     pid_t pid = 0;
 
+    make_args(self, &args);
     (void)pthread_mutex_lock(&spawning);
     good = good && private_server_spawn(&process, &pid) == 0;
     if (good) atomic_store(&self->pid, pid);
     (void)pthread_mutex_unlock(&spawning);
-    for (size_t i = 0; i < ARG_COUNT; i++)
-        free(argv[i]);
     for (size_t i = 0; i < PROGRAM_ENV_MAX; i++)
         free(env[i]);
     return good;

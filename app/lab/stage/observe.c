@@ -79,9 +79,7 @@ static bool change_database(struct stage *stage, const char *sql, const char *wa
     bool is_done = database_ask(servers_database(stage->servers), sql, answer, sizeof answer) &&
                    strcmp(answer, wanted) == 0;
 
-    (void)tap_calls_add(
-        out,
-        (struct tap_call){.command = strdup(sql), .reply = strdup(wanted), .server = TAP_POSTGRES});
+    tap_calls_show(out, TAP_POSTGRES, wanted, "%s", sql);
     return is_done;
 }
 
@@ -138,9 +136,7 @@ static bool end_silent_session(struct stage *stage, struct tap_calls *out)
         clock_pause_ms(LOOK_MS);
         is_there = observe_ensemble(stage, &now);
     }
-    (void)tap_calls_add(out, (struct tap_call){.command = strdup("(no ping for 3 s)"),
-                                               .reply = strdup("session expired"),
-                                               .server = TAP_ZOOKEEPER});
+    tap_calls_show(out, TAP_ZOOKEEPER, "session expired", "(no ping for 3 s)");
     return now.lock[0].lease == LAB_FREE;
 }
 
@@ -176,8 +172,7 @@ static bool observe_lock(struct stage *stage, size_t i, struct lab_state *out)
     if (left_ms == -1) out->lock[i].lease = LAB_FOR_EVER;
     if (left_ms >= 0) out->lock[i].lease = LAB_LEASED;
     bool is_elsewhere = lk_reply_type_of(replies[0]) == LK_REPLY_ERROR; /* in a cluster: MOVED */
-    for (size_t k = 0; k < SERVERS_ASKS_MAX; k++)
-        lk_reply_free(replies[k]);
+    servers_free_replies(replies, SERVERS_ASKS_MAX);
     return left_ms != -3 || is_elsewhere;
 }
 
@@ -284,8 +279,7 @@ bool observe(struct stage *stage, struct lab_state *out)
     struct lk_bytes text = lk_reply_bytes(replies[0]);
     *out = (struct lab_state){.stock = text.data ? strtoll(text.data, NULL, 10) : 0};
     if (is_there) read_ledger(replies[1], out);
-    lk_reply_free(replies[0]);
-    lk_reply_free(replies[1]);
+    servers_free_replies(replies, 2);
     for (size_t i = 0; is_there && i < stage->run->lock_count; i++)
         is_there = observe_lock(stage, i, out);
     return is_there;
@@ -297,17 +291,13 @@ static bool lapse_on(struct stage *stage, unsigned server, const char *key, stru
     const struct servers_words words[] = {{{"PEXPIRE", key, "0"}}, {{"PTTL", key}}};
     lk_client *client = client_of(stage, server);
     lk_reply *replies[2] = {NULL};
-    char *command = NULL;
 
     if (!client || !servers_ask_all(client, words, 2, replies)) return false;
     bool was_there = lk_reply_integer(replies[0], 0) == 1;
     bool is_over = lk_reply_integer(replies[1], 0) == -2;
-    lk_reply_free(replies[0]);
-    lk_reply_free(replies[1]);
+    servers_free_replies(replies, 2);
     if (!was_there) return false;
-    if (asprintf(&command, "PEXPIRE %s 0", key) < 0) command = NULL;
-    (void)tap_calls_add(
-        out, (struct tap_call){.command = command, .reply = strdup("1"), .server = server});
+    tap_calls_show(out, server, "1", "PEXPIRE %s 0", key);
     return is_over;
 }
 
@@ -316,7 +306,6 @@ static bool lapse_member(struct stage *stage, const char *key, struct lk_bytes m
                          struct tap_calls *out)
 {
     char label[LABEL_SIZE];
-    char *command = NULL;
     lk_reply *reply =
         member.data ? SERVERS_ASK(stage->observer, "ZADD", key, "1", member.data) : NULL;
     bool was_there = lk_reply_integer(reply, -1) == 0;
@@ -324,8 +313,7 @@ static bool lapse_member(struct stage *stage, const char *key, struct lk_bytes m
     lk_reply_free(reply);
     if (!member.data) return false;
     print_label(stage, member, label, sizeof label);
-    if (asprintf(&command, "ZADD %s 1 %s", key, label) < 0) command = NULL;
-    (void)tap_calls_add(out, (struct tap_call){.command = command, .reply = strdup("0")});
+    tap_calls_show(out, TAP_SHOP, "0", "ZADD %s 1 %s", key, label);
     return was_there;
 }
 

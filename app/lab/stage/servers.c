@@ -37,14 +37,6 @@ static struct server *at(struct servers *self, unsigned server)
     return &self->list[server - 1];
 }
 
-static bool is_done(lk_reply *reply)
-{
-    bool is_ok = lk_reply_type_of(reply) == LK_REPLY_STRING;
-
-    lk_reply_free(reply);
-    return is_ok;
-}
-
 /* ---- life ------------------------------------------------------------------------------------------ */
 
 struct servers *servers_new(const char *dir)
@@ -87,9 +79,9 @@ static bool rehearse(lk_client *client)
 /* It is a primary that does not wait before it feeds a replica. */
 static bool make_ready(lk_client *client)
 {
-    return rehearse(client) && is_done(SERVERS_ASK(client, "CONFIG", "SET", "hz", "500")) &&
-           is_done(SERVERS_ASK(client, "CONFIG", "SET", "repl-diskless-sync", "yes")) &&
-           is_done(SERVERS_ASK(client, "CONFIG", "SET", "repl-diskless-sync-delay", "0"));
+    return rehearse(client) && SERVERS_DO(client, "CONFIG", "SET", "hz", "500") &&
+           SERVERS_DO(client, "CONFIG", "SET", "repl-diskless-sync", "yes") &&
+           SERVERS_DO(client, "CONFIG", "SET", "repl-diskless-sync-delay", "0");
 }
 
 /* In a folder of its own, that is there. */
@@ -144,8 +136,7 @@ bool servers_prepare(struct servers *self, unsigned count, unsigned replica,
             if (!servers_start(self, server, why)) return false;
         } else if (server == replica && at(self, server)->is_replica) {
             continue; /* it will hear from its primary that it is empty */
-        } else if (!servers_promote(self, server, why) ||
-                   !is_done(SERVERS_ASK(client, "FLUSHALL"))) {
+        } else if (!servers_promote(self, server, why) || !SERVERS_DO(client, "FLUSHALL")) {
             return start_error_say(why, "redis-%u cannot be made empty", server);
         }
     }
@@ -162,8 +153,8 @@ bool servers_call_back(struct servers *self, unsigned server, struct start_error
     lk_client *client = at(self, server)->client;
 
     at(self, server)->is_away = false;
-    return (is_done(SERVERS_ASK(client, "FLUSHALL")) &&
-            is_done(SERVERS_ASK(client, "SCRIPT", "FLUSH")) && rehearse(client)) ||
+    return (SERVERS_DO(client, "FLUSHALL") && SERVERS_DO(client, "SCRIPT", "FLUSH") &&
+            rehearse(client)) ||
            start_error_say(why, "redis-%u cannot be made empty", server);
 }
 
@@ -215,7 +206,7 @@ bool servers_prepare_cluster(struct servers *self, struct start_error *why)
     for (unsigned server = 1; server <= SERVERS_MAX; server++) {
         lk_client *client = servers_client(self, server);
 
-        if (!await_cluster(client) || !is_done(SERVERS_ASK(client, "FLUSHALL")))
+        if (!await_cluster(client) || !SERVERS_DO(client, "FLUSHALL"))
             return start_error_say(why, "redis-%u is no master of a cluster", server);
         (void)rehearse(client); /* whose keys they are */
     }
@@ -283,7 +274,7 @@ bool servers_follow(struct servers *self, unsigned server, int port, struct star
     char number[16];
 
     (void)snprintf(number, sizeof number, "%d", port);
-    replica->is_replica = is_done(SERVERS_ASK(replica->client, "REPLICAOF", host, number));
+    replica->is_replica = SERVERS_DO(replica->client, "REPLICAOF", host, number);
     return replica->is_replica ||
            start_error_say(why, "redis-%u does not want to be a replica", server);
 }
@@ -291,7 +282,7 @@ bool servers_follow(struct servers *self, unsigned server, int port, struct star
 bool servers_promote(struct servers *self, unsigned server, struct start_error *why)
 {
     at(self, server)->is_replica = false;
-    return is_done(SERVERS_ASK(servers_client(self, server), "REPLICAOF", "NO", "ONE")) ||
+    return SERVERS_DO(servers_client(self, server), "REPLICAOF", "NO", "ONE") ||
            start_error_say(why, "redis-%u does not want to be the primary", server);
 }
 
@@ -348,4 +339,18 @@ lk_reply *servers_ask(lk_client *client, struct servers_words words)
     lk_reply *reply = NULL;
 
     return servers_ask_all(client, &words, 1, &reply) ? reply : NULL;
+}
+
+bool servers_did(lk_reply *reply)
+{
+    bool is_answer = reply && lk_reply_type_of(reply) != LK_REPLY_ERROR;
+
+    lk_reply_free(reply);
+    return is_answer;
+}
+
+void servers_free_replies(lk_reply **replies, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        lk_reply_free(replies[i]);
 }

@@ -74,8 +74,13 @@ struct servers_words {
 /* One; NULL when there is no answer. Any server. */
 lk_reply *servers_ask(lk_client *client, struct servers_words words);
 #define SERVERS_ASK(client, ...) servers_ask((client), (struct servers_words){{__VA_ARGS__}})
+/* Whether it was done: answered, and by no error. */
+bool servers_did(lk_reply *reply);
+#define SERVERS_DO(client, ...) servers_did(SERVERS_ASK((client), __VA_ARGS__))
 /* Up to three in one round trip; false: there is no answer. */
 bool servers_ask_all(lk_client *client, const struct servers_words *words, size_t count,
                      lk_reply **out);
+/* The replies of so many; NULL is fine. */
+void servers_free_replies(lk_reply **replies, size_t count);
 
 #endif

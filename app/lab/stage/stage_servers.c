@@ -1,20 +1,8 @@
 /*
  * What befalls the servers of a scenario's locks. One thread, that of the lab.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "stage.h"
 #include "stage_inside.h"
-
-/* What was done to a server, shown as a call. */
-static void show(struct stage *stage, unsigned server, const char *command, const char *reply)
-{
-    (void)tap_calls_add(
-        &stage->befell,
-        (struct tap_call){.command = strdup(command), .reply = strdup(reply), .server = server});
-}
 
 void stage_servers(struct stage *stage, unsigned count)
 {
@@ -68,7 +56,7 @@ static void kill_server(struct stage *stage, unsigned server)
         servers_kill(stage->servers, server);
     }
     tap_set_server(stage->tap, server, NULL);
-    show(stage, server, "SIGKILL", "down");
+    tap_calls_show(&stage->befell, server, "down", "SIGKILL");
 }
 
 void stage_kill_server(struct stage *stage, const struct stage_move *move)
@@ -85,7 +73,7 @@ void stage_start_server(struct stage *stage, const struct stage_move *move)
               : servers_start(stage->servers, server, &stage->run->failure)))
         return;
     tap_set_server(stage->tap, server, servers_socket(stage->servers, server));
-    show(stage, server, "redis-server", "up, empty");
+    tap_calls_show(&stage->befell, server, "up, empty", "redis-server");
 }
 
 void stage_break_link(struct stage *stage, const struct stage_move *move)
@@ -110,7 +98,7 @@ void stage_fail_over(struct stage *stage, const struct stage_move *move)
     (void)move;
     kill_server(stage, stage->primary);
     if (servers_promote(stage->servers, stage->replica, &stage->run->failure))
-        show(stage, stage->replica, "REPLICAOF NO ONE", "OK");
+        tap_calls_show(&stage->befell, stage->replica, "OK", "REPLICAOF NO ONE");
     tap_move(stage->tap, stage->primary, stage->replica);
     stage->replica = 0;
 }

@@ -101,8 +101,7 @@ bool task_put_up(const struct task *self, lk_client *client, long long units)
 
     (void)snprintf(text, sizeof text, "%lld", self->roles[0] ? units - 1 : units);
     bool is_done = servers_ask_all(client, words, count, replies);
-    for (size_t i = 0; i < count; i++)
-        lk_reply_free(replies[i]);
+    servers_free_replies(replies, count);
     return is_done;
 }
 
@@ -139,8 +138,7 @@ bool task_observe(const struct task *self, lk_client *client, struct lab_state *
 
         if (number >= 0 && number < LAB_ACTORS_MAX) out->messages |= 1U << number;
     }
-    for (size_t i = 0; i < SERVERS_ASKS_MAX; i++)
-        lk_reply_free(replies[i]);
+    servers_free_replies(replies, SERVERS_ASKS_MAX);
     return is_there;
 }
 

@@ -105,7 +105,7 @@ static const char *find_script(const struct labels *labels, const char *sha1)
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static const char *find_token(struct labels *labels, const char *actor, struct lk_bytes value)
+const char *labels_meet(struct labels *labels, const char *actor, struct lk_bytes value)
 {
     size_t actor_len = strlen(actor);
     unsigned number = 1;
@@ -124,11 +124,6 @@ static const char *find_token(struct labels *labels, const char *actor, struct l
     labels->token[at].value[value.len] = '\0';
     (void)snprintf(labels->token[at].label, LABEL_SIZE, "%.32s#%u", actor, number);
     return labels->token[at].label;
-}
-
-const char *labels_meet(struct labels *labels, const char *actor, struct lk_bytes token)
-{
-    return find_token(labels, actor, token);
 }
 
 static size_t span_of(struct lk_bytes text, size_t at, const char *set)
@@ -166,11 +161,11 @@ static size_t print_piece(struct labels *labels, const char *actor, struct lk_by
     size_t hex = span_of(text, at, "0123456789abcdef");
 
     if (owner > 0) {
-        (void)fputs(find_token(labels, actor, (struct lk_bytes){from, owner}), out);
+        (void)fputs(labels_meet(labels, actor, (struct lk_bytes){from, owner}), out);
         return owner;
     }
     if (hex == TOKEN_LEN) {
-        (void)fputs(find_token(labels, actor, (struct lk_bytes){from, hex}), out);
+        (void)fputs(labels_meet(labels, actor, (struct lk_bytes){from, hex}), out);
         return hex;
     }
     if (hex == SHA1_LEN) {
@@ -178,7 +173,7 @@ static size_t print_piece(struct labels *labels, const char *actor, struct lk_by
         return hex;
     }
     if (digits == FENCE_LEN && hex == digits) {
-        (void)fputs(find_token(labels, "fence", (struct lk_bytes){from, digits}), out);
+        (void)fputs(labels_meet(labels, "fence", (struct lk_bytes){from, digits}), out);
         return digits;
     }
     if (digits == MOMENT_LEN) {
@@ -238,7 +233,7 @@ void labels_print_command(struct labels *labels, const char *actor, const struct
         } else if (words->word[i].len == 0) {
             (void)fputs("\"\"", out);
         } else if (is_fence(labels, words, i)) {
-            (void)fputs(find_token(labels, "fence", words->word[i]), out);
+            (void)fputs(labels_meet(labels, "fence", words->word[i]), out);
         } else if (is_long_span(words->word[i])) {
             (void)fputs("<ms>", out);
         } else {

@@ -399,6 +399,7 @@ out:
 /* What the server says unasked, if it is that. */
 static bool note_event(struct tap *tap, const struct link *link, struct lk_bytes piece)
 {
+    if (!spoken_on(tap, link)->event) return false;
     struct wire *wire = &tap->wires[tap->wires[link->wire].lead];
     struct protocol_speaker who = speaker_of(tap, link);
     char *text = NULL;

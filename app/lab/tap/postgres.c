@@ -152,17 +152,6 @@ static bool learn(const struct protocol_speaker *who, struct lk_bytes request,
     return false;
 }
 
-/* Notices and notifications come with the next reply. */
-static enum protocol_event event_of(const struct protocol_speaker *who, struct lk_bytes piece,
-                                    bool only_events, FILE *out)
-{
-    (void)who;
-    (void)piece;
-    (void)only_events;
-    (void)out;
-    return PROTOCOL_REPLY;
-}
-
 const struct protocol protocol_postgres = {
     .request = request_length,
     .reply = reply_length,
@@ -170,5 +159,4 @@ const struct protocol protocol_postgres = {
     .print_request = print_request,
     .print_reply = print_reply,
     .learn = learn,
-    .event = event_of,
 };

@@ -54,7 +54,8 @@ struct protocol {
                   struct lk_bytes reply);
     /* Change a request, in place, that would lead to what we do not understand; NULL: there is none. */
     void (*tame)(char *bytes, struct lk_bytes request);
-    /* What it is, and in words if out is not NULL. only_events: of a connection that listens. */
+    /* What it is, and in words if out is not NULL. only_events: of a connection that listens. NULL: a reply, always;
+       what comes unasked comes with the next one. */
     enum protocol_event (*event)(const struct protocol_speaker *who, struct lk_bytes piece,
                                  bool only_events, FILE *out);
 };

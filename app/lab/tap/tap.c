@@ -123,7 +123,6 @@ struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
                      struct start_error *why)
 {
     struct tap *tap = calloc(1, sizeof *tap);
-    pthread_condattr_t attributes;
 
     if (!tap) goto fail;
     tap->dir = strdup(dir);
@@ -132,10 +131,7 @@ struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
     tap->labels = labels;
     for (size_t i = 0; i < TAP_LINKS_MAX; i++)
         tap->links[i] = (struct link){.client = -1, .server = -1};
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&tap->changed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    (void)pthread_cond_init(&tap->changed, NULL);
     (void)pthread_mutex_init(&tap->mutex, NULL);
     tap->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (tap->wake >= 0 && pthread_create(&tap->thread, NULL, tap_main, tap) == 0) return tap;
@@ -291,7 +287,7 @@ static bool wait_locked(struct tap *tap, int64_t deadline_ms)
 
     if (tap_is_interrupted() || clock_mono_ms() >= deadline_ms) return false;
     until = (struct timespec){.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-    (void)pthread_cond_timedwait(&tap->changed, &tap->mutex, &until);
+    (void)pthread_cond_clockwait(&tap->changed, &tap->mutex, CLOCK_MONOTONIC, &until);
     return true;
 }
 

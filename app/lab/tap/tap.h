@@ -58,6 +58,9 @@ struct tap_calls {
 void tap_calls_free(struct tap_calls *calls);
 /* Takes command and reply, also when it fails for want of memory. */
 bool tap_calls_add(struct tap_calls *calls, struct tap_call call);
+/* One that was made behind the tap, by whatever the format says. */
+void tap_calls_show(struct tap_calls *calls, unsigned server, const char *reply, const char *format,
+                    ...) __attribute__((format(printf, 4, 5)));
 
 /* What becomes of the exchange at which an actor was stopped. */
 enum tap_fate {

@@ -2,6 +2,8 @@
  * What a tap shows. Several servers are asked in parallel, so their commands pass in any order: here they
  * get one. Whoever gives a tap holds its mutex, but for tap_take_calls().
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,19 @@ bool tap_calls_add(struct tap_calls *calls, struct tap_call call)
     calls->list = list;
     list[calls->count++] = call;
     return true;
+}
+
+void tap_calls_show(struct tap_calls *calls, unsigned server, const char *reply, const char *format,
+                    ...)
+{
+    char *command = NULL;
+    va_list args;
+
+    va_start(args, format);
+    if (vasprintf(&command, format, args) < 0) command = NULL;
+    va_end(args);
+    (void)tap_calls_add(
+        calls, (struct tap_call){.command = command, .reply = strdup(reply), .server = server});
 }
 
 int tap_add_call(struct tap *tap, struct tap_call call)

@@ -59,20 +59,17 @@ static void lose_server(struct tap *tap, int wire)
 /* Listen at its path. */
 static bool wire_open(struct wire *wire)
 {
+    bool is_zookeeper = wire->server == TAP_ZOOKEEPER; /* its clients know no other sockets */
     int port = 0;
 
-    if (wire->is_on_port) {
+    if (wire->is_on_port || is_zookeeper) {
         wire->listener = link_port(&port);
-        (void)snprintf(wire->url, sizeof wire->url, "redis://127.0.0.1:%d/0", port);
-        return wire->listener >= 0;
+        (void)snprintf(wire->url, sizeof wire->url, "%s://127.0.0.1:%d%s",
+                       is_zookeeper ? "zookeeper" : "redis", port,
+                       is_zookeeper ? "?session_ms=3000" : "/0");
+    } else {
+        wire->listener = link_socket(wire->path, true);
     }
-    if (wire->server == TAP_ZOOKEEPER) { /* its clients know no other sockets */
-        wire->listener = link_port(&port);
-        (void)snprintf(wire->url, sizeof wire->url, "zookeeper://127.0.0.1:%d?session_ms=3000",
-                       port);
-        return wire->listener >= 0;
-    }
-    wire->listener = link_socket(wire->path, true);
     return wire->listener >= 0;
 }
 

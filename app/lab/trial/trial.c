@@ -61,12 +61,9 @@ static void lapse(struct stage *stage)
 /* Does it keep its lock where nobody looks? */
 static void find_foreign_key(const struct trial_play *play, struct stage *stage)
 {
-    struct lk_bytes words[] = {LK_BYTES("KEYS"), LK_BYTES("*")};
-    lk_reply *reply = NULL;
-    lk_status status = lk_client_call(stage->observer, &(struct lk_command){words, 2}, 1,
-                                      STAGE_LIMIT_MS, &reply, NULL);
+    lk_reply *reply = SERVERS_ASK(stage->observer, "KEYS", "*");
 
-    for (size_t i = 0; status == LK_OK && i < lk_reply_count(reply); i++) {
+    for (size_t i = 0; i < lk_reply_count(reply); i++) {
         const char *key = lk_reply_bytes(lk_reply_at(reply, i)).data;
 
         if (key && strncmp(key, "seckill:", 8) != 0)

@@ -360,8 +360,5 @@ void lab_routes_switch_guard(struct service *service, struct http_request *reque
     log_line(LOG_WARN, "sale %s: sold here by guard %s from now on; its own is %s", id, guard->name,
              sale.guard);
     handlers_send_made(request, &(struct http_answer){.status = 200},
-                       lab_documents_sale(&(struct lab_sale){.id = id,
-                                                             .instance = service->config->instance,
-                                                             .stored = sale.guard,
-                                                             .guard = guard}));
+                       lab_documents_sale(id, service->config->instance, sale.guard, guard));
 }

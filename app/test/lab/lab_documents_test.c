@@ -154,9 +154,7 @@ TEST(only_a_file_of_lockcompare_is_shown)
 
 TEST(a_sale_tells_both_its_guards)
 {
-    const struct lab_sale sale = {
-        .id = "cup", .instance = "here", .stored = "mutex", .guard = guards_find("none")};
-    json_t *root = parse(lab_documents_sale(&sale));
+    json_t *root = parse(lab_documents_sale("cup", "here", "mutex", guards_find("none")));
 
     assert_string_equal(member(root, "saleId"), "cup");
     assert_string_equal(member(root, "instance"), "here");
