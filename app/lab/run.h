@@ -117,7 +117,8 @@ struct lab_scenario {
     bool keeps_order;     /* it is promised that who comes first is served first */
     bool wakes_one;       /* ...and that a release wakes only one of those who wait */
     const char *locks[2]; /* shown instead of the sale's */
-    const struct stage_move *moves;    /* stage.h; NULL: none */
+    const struct stage_move *moves; /* stage.h */
+    size_t move_count;
     void (*play)(struct stage *stage); /* and then; NULL: no more */
     void *arg;                         /* play()'s own */
 };

@@ -17,6 +17,8 @@ enum { A, B, C, D };
     .number = (which), .name = (called), .title = {(title_en), (title_zh)},                        \
     .lesson = {(lesson_en), (lesson_zh)}
 
+#define MOVES(list) .moves = (list), .move_count = sizeof(list) / sizeof(list)[0]
+
 /* The n-th scenario, in the order of teaching; NULL past the end. By its name; NULL: there is none. */
 const struct lab_scenario *scenarios_at(size_t index);
 const struct lab_scenario *scenarios_named(const char *name);

@@ -14,7 +14,6 @@ static const struct stage_move two_hosts[] = {
           "锁住另一台机器磁盘上的同名文件；读到：还剩一盏"),
     FINISH(A, "sells the last lamp, unlocks its file", "卖出最后一盏灯，解锁它的文件"),
     FINISH(B, "sells it again, unlocks its file", "又卖出一次，解锁它的文件"),
-    {.verb = NULL},
 };
 
 static const struct stage_move setex[] = {
@@ -25,7 +24,6 @@ static const struct stage_move setex[] = {
     FINISH(A, "sells the last lamp; compares: the lock is not its own any more",
            "卖出最后一盏灯；比较：锁已经不是自己的了"),
     FINISH(B, "sells it again, frees the lock", "又卖出一次，释放锁"),
-    {.verb = NULL},
 };
 
 static const struct stage_move set_nx_px[] = {
@@ -35,7 +33,6 @@ static const struct stage_move set_nx_px[] = {
            "在另一台机器上，问的是同一个 Redis：已被占用"),
     FINISH(A, "sells the last lamp, frees the lock", "卖出最后一盏灯，释放锁"),
     FINISH(C, "takes the lock; reads: nothing is left", "加锁；读到：已售罄"),
-    {.verb = NULL},
 };
 
 /* ---- 36: whose token --------------------------------------------------------------------------------- */
@@ -56,7 +53,6 @@ static const struct stage_move object_token[] = {
     FINISH(B, "sells the last lamp; its token is not there any more",
            "卖出最后一盏灯；它的令牌已经不在了"),
     FINISH(C, "sells the last lamp again", "又卖出最后一盏灯"),
-    {.verb = NULL},
 };
 
 /* ---- 37: scripts ------------------------------------------------------------------------------------- */
@@ -68,14 +64,12 @@ static const struct stage_move no_rollback[] = {
            "脚本先扣库存，随后 HSET 遇到类型不符的键而失败：买家什么也没得到，DECR 却没有撤销"),
     FINISH(B, "a release whose key is right: nothing is left to sell",
            "键名正确的版本：已经没有可卖的了"),
-    {.verb = NULL},
 };
 
 static const struct stage_move check_first[] = {
     FINISH(A, "its script looks at the key first, and fails before it has written",
            "脚本先查看那个键，还没写就失败了"),
     FINISH(B, "a release whose key is right sells the last lamp", "键名正确的版本卖出最后一盏灯"),
-    {.verb = NULL},
 };
 
 /* ---- 38: clocks -------------------------------------------------------------------------------------- */
@@ -92,7 +86,6 @@ static const struct stage_move clock_jump[] = {
            "加锁，卖出最后一盏灯，释放锁"),
     FINISH(A, "writes a moment after it took the lock, and is too late",
            "加锁之后才过一瞬间就写入，却已经太晚"),
-    {.verb = NULL},
 };
 
 /* ---- 39: the price of a lease ------------------------------------------------------------------------ */
@@ -110,7 +103,6 @@ static const struct stage_move partition_penalty[] = {
     FINISH(D, "takes the lock, sells the lamp", "加锁，卖出灯"),
     FINISH(A, "is back; its purchase arrives and is refused: the lock is not its own any more",
            "恢复连接；购买请求到达，被拒绝：锁已经不是它的了"),
-    {.verb = NULL},
 };
 
 static const struct stage_move short_lease[] = {
@@ -127,7 +119,6 @@ static const struct stage_move short_lease[] = {
     STAGE_MOVE(stage_continue, A, 0, NULL, "goes on where it was", "从原处继续"),
     FINISH(A, "its purchase is refused: the lock is not its own any more",
            "购买被拒绝：锁已经不是它的了"),
-    {.verb = NULL},
 };
 
 /* ---- 40: the number in the hash ---------------------------------------------------------------------- */
@@ -163,7 +154,6 @@ static const struct stage_move reentry_count[] = {
           "查看哈希：仍然是 2。续约不计数，只是推迟过期时间"),
     UNTIL(A, "EVALSHA reentrant_release.lua", "releases once, and looks: 1", "释放一次，再查看：1"),
     FINISH(A, "releases again: 0, and the lock is gone", "再释放一次：归零，锁消失"),
-    {.verb = NULL},
 };
 
 /* ---- 41: a cluster ----------------------------------------------------------------------------------- */
@@ -175,7 +165,6 @@ static const struct stage_move redlock_on_cluster[] = {
            "向三个主节点申请锁：这个键归第三个，另外两个回答 MOVED。三票只得一票，不是多数；归还，"
            "什么也没卖"),
     FINISH(B, "fares no better; nobody ever will", "同样不行；以后谁也不行"),
-    {.verb = NULL},
 };
 
 enum { ALL_THREE = STAGE_SERVER(1) | STAGE_SERVER(2) | STAGE_SERVER(3) };
@@ -198,7 +187,7 @@ const struct lab_scenario scenarios_articles[] = {
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "set-nx-px",
      .cast = {{.guard = &guard_file, .is_process = true},
               {.guard = &guard_file, .is_process = true}},
-     .moves = two_hosts},
+     MOVES(two_hosts)},
     {LESSON(
          "35b", "setex", "SETEX is not SETNX with an expiry", "SETEX 不是带过期时间的 SETNX",
          "SETEX writes a value and its expiry in one step, which is what SETNX lacks. But it is "
@@ -207,7 +196,7 @@ const struct lab_scenario scenarios_articles[] = {
          "SETEX 一步写入值和过期时间，正是 SETNX 所缺的。但它只是普通的写入：不问任何人，永远返回"
          " OK，把里面那个人的锁直接覆盖。它和 SETNX 只是名字相像。"),
      .expected = {{LAB_FOREIGN_RELEASE, 2}, {LAB_OVERSOLD, 4}}, .leads_to = "set-nx-px",
-     .cast = {{.guard = &scenario_guard_setex}, {.guard = &scenario_guard_setex}}, .moves = setex},
+     .cast = {{.guard = &scenario_guard_setex}, {.guard = &scenario_guard_setex}}, MOVES(setex)},
     {LESSON("35c", "set-nx-px", "SET NX PX, where all can see it",
             "SET NX PX，放在大家都看得见的地方",
             "One command on one server that all hosts ask: NX takes it only if nobody has it, PX "
@@ -215,7 +204,7 @@ const struct lab_scenario scenarios_articles[] = {
             "gives it back. It still does not stop a write that comes late.",
             "所有机器都问同一台服务器，用一条命令：NX 保证没人持有时才拿到，PX 在同一步里给出期限，"
             "值是令牌，只有主人才能归还。但它依然拦不住迟到的写入。"),
-     .leads_to = "object-token", .cast = THREE(&guard_mutex_unchecked), .moves = set_nx_px},
+     .leads_to = "object-token", .cast = THREE(&guard_mutex_unchecked), MOVES(set_nx_px)},
     {LESSON(
          "36", "object-token", "One token per object frees the next hold",
          "每个对象一个令牌：误删自己的下一次持有",
@@ -230,7 +219,7 @@ const struct lab_scenario scenarios_articles[] = {
      .cast = {{.guard = &scenario_guard_object_token},
               {.guard = &scenario_guard_object_token},
               {.guard = &guard_mutex_unchecked}},
-     .units = 2, .moves = object_token},
+     .units = 2, MOVES(object_token)},
     {LESSON("37a", "no-rollback", "A script that fails is not rolled back", "脚本失败不会回滚",
             "A script runs as one step: nobody sees a half of it, while it runs. When one of its "
             "commands fails, the script ends there, and what it has written before stays written. "
@@ -239,7 +228,7 @@ const struct lab_scenario scenarios_articles[] = {
             "写下的都留着。这里库存减了，订单没写成：一盏谁也买不到的灯。"),
      .expected = {{LAB_UNIT_GONE, 1}}, .leads_to = "check-first",
      .cast = {{.guard = &scenario_guard_no_rollback}, {.guard = &guard_script}},
-     .moves = no_rollback},
+     MOVES(no_rollback)},
     {LESSON("37b", "check-first", "Check all first, write last", "先检查一切，最后才写",
             "Whatever can refuse a write is asked before the first write: types, numbers, limits. "
             "Then either nothing is written or all of it. Of the writes, the one that could still "
@@ -248,7 +237,7 @@ const struct lab_scenario scenarios_articles[] = {
             "全写成。几个写入之中，仍可能被拒绝的放在最前面。本服务的 purchase.lua 就是这样写的。"),
      .leads_to = "clock-jump",
      .cast = {{.guard = &scenario_guard_check_first}, {.guard = &guard_script}},
-     .moves = check_first},
+     MOVES(check_first)},
     {LESSON("38", "clock-jump", "The server's clock leaps over the lease", "服务器时钟跳过了租约",
             "Redis keeps the end of a lease as a moment of its wall clock. When that is set ahead, "
             "by hand or by a time server, leases end early, and their holders, however quick, do "
@@ -259,7 +248,7 @@ const struct lab_scenario scenarios_articles[] = {
             "护令牌。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "checked-write",
      .cast = {{.guard = &guard_mutex_unchecked}, {.guard = &guard_mutex_unchecked}},
-     .moves = clock_jump},
+     MOVES(clock_jump)},
     {LESSON("39a", "partition-penalty", "The penalty after a partition: one lease",
             "网络分区的代价：一个租约",
             "A holder that is cut off can neither work nor give back, and the lock cannot know. "
@@ -272,7 +261,7 @@ const struct lab_scenario scenarios_articles[] = {
               {.guard = &guard_mutex_watchdog},
               {.guard = &guard_mutex_watchdog},
               {.guard = &guard_mutex_watchdog}},
-     .moves = partition_penalty},
+     MOVES(partition_penalty)},
     {LESSON("39b", "short-lease", "A short lease, renewed, costs less", "短租约加续约，代价更小",
             "A lease need not be as long as the work: a watchdog keeps a short one for as long as "
             "its holder is there. Once it is gone, the others wait for what is left of the short "
@@ -283,7 +272,7 @@ const struct lab_scenario scenarios_articles[] = {
      .leads_to = "reentry-count",
      .cast = {{.guard = &guard_mutex_watchdog, .lease_ms = 2100, .is_process = true},
               {.guard = &guard_mutex_watchdog}},
-     .moves = short_lease},
+     MOVES(short_lease)},
     {LESSON("40", "reentry-count", "The number in the hash counts re-entries",
             "哈希里的数字是重入次数",
             "A reentrant lock is a hash with one field, its owner, and a number. The number is how "
@@ -293,7 +282,7 @@ const struct lab_scenario scenarios_articles[] = {
             "可重入锁是只有一个字段的哈希：字段是持有者，值是一个数字。数字是持有者加锁而尚未释放的"
             "次数。续约不改变它，只推迟键的过期时间。第一次释放就删除这个键，会把外层函数还要用的锁"
             "释放掉。"),
-     .leads_to = "redlock-on-cluster", .cast = {{.body = hold_twice}}, .moves = reentry_count},
+     .leads_to = "redlock-on-cluster", .cast = {{.body = hold_twice}}, MOVES(reentry_count)},
     {LESSON(
          "41", "redlock-on-cluster", "Redlock on a cluster has one vote",
          "集群上的 Redlock 只有一票",
@@ -307,6 +296,6 @@ const struct lab_scenario scenarios_articles[] = {
      .leads_to = "redlock",
      .cast = {{.guard = &guard_redlock, .lease_ms = 60000, .servers = ALL_THREE},
               {.guard = &guard_redlock, .lease_ms = 60000, .servers = ALL_THREE}},
-     .servers = 3, .is_cluster = true, .moves = redlock_on_cluster},
+     .servers = 3, .is_cluster = true, MOVES(redlock_on_cluster)},
     {.name = NULL},
 };

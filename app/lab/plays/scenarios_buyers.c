@@ -11,7 +11,6 @@ static const struct stage_move two_clicks[] = {
     UNTIL(B, "XADD", "reads the same: mei has no order yet", "也读到：mei 还没有订单"),
     FINISH(A, "writes order 1001 for mei", "为 mei 写入订单 1001"),
     FINISH(B, "writes order 1002 for mei, too", "又为 mei 写入订单 1002"),
-    {.verb = NULL},
 };
 
 static const struct stage_move one_per_buyer[] = {
@@ -21,7 +20,6 @@ static const struct stage_move one_per_buyer[] = {
            "……它先到：还没有订单，mei 得到 1002"),
     FINISH(A, "...which comes second: mei has 1002, and is told so",
            "……它后到：mei 已有 1002，如实告知"),
-    {.verb = NULL},
 };
 
 /* ---- 25: lost replies -------------------------------------------------------------------------------- */
@@ -36,7 +34,6 @@ static const struct stage_move lost_reply[] = {
     FINISH(A, "asks on a new connection what became of its attempt: the order is there",
            "在新连接上询问这次尝试的结果：订单在"),
     FINISH(B, "comes too late", "来晚了"),
-    {.verb = NULL},
 };
 
 static const struct stage_move late_unmarked[] = {
@@ -48,7 +45,6 @@ static const struct stage_move late_unmarked[] = {
            "在新连接上查订单：没有，于是告诉买家“没买到”"),
     DELIVER(A, "the bytes arrive: the lamp is sold to somebody who was told \"no\"",
             "字节到达：灯卖给了一个被告知“没买到”的人"),
-    {.verb = NULL},
 };
 
 static const struct stage_move late_pipeline[] = {
@@ -63,7 +59,6 @@ static const struct stage_move late_pipeline[] = {
     DELIVER(A, "the bytes arrive: they bring their own lock, but the mark stops the purchase",
             "字节到达：它们自带加锁命令，但作废标记拦住了购买"),
     FINISH(B, "buys the lamp", "买到灯"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_buyers[] = {
@@ -76,7 +71,7 @@ const struct lab_scenario scenarios_buyers[] = {
      .expected = {{LAB_TWO_ORDERS, 4}}, .leads_to = "one-per-buyer",
      .cast = {{.name = "click-1", .guard = &guard_none, .buyer = "mei"},
               {.name = "click-2", .guard = &guard_none, .buyer = "mei"}},
-     .units = 2, .moves = two_clicks},
+     .units = 2, MOVES(two_clicks)},
     {LESSON("24b", "one-per-buyer", "One order per buyer", "每个买家一张订单",
             "The orders are kept by buyer, and one atomic script looks for the buyer's order "
             "before it looks at the stock. The second click is told which order there is, also "
@@ -86,7 +81,7 @@ const struct lab_scenario scenarios_buyers[] = {
      .leads_to = "lost-reply",
      .cast = {{.name = "click-1", .guard = &guard_script, .buyer = "mei"},
               {.name = "click-2", .guard = &guard_script, .buyer = "mei"}},
-     .units = 2, .moves = one_per_buyer},
+     .units = 2, MOVES(one_per_buyer)},
     {LESSON("25a", "lost-reply", "The lost reply: unknown, then resolved",
             "丢失的回复：先未知，后查明",
             "A connection that breaks before the reply leaves two possibilities, and \"failed\" is "
@@ -95,7 +90,7 @@ const struct lab_scenario scenarios_buyers[] = {
             "回复之前连接断开，有两种可能，“失败”只是其中之一。在有人去问之前结果就是 "
             "UNKNOWN：用新连接查询这次尝试和订单。靠猜，要么卖两次，要么否认已经卖出。"),
      .leads_to = "late-pipeline-unmarked",
-     .cast = {{.guard = &guard_mutex}, {.guard = &guard_mutex}}, .moves = lost_reply},
+     .cast = {{.guard = &guard_mutex}, {.guard = &guard_mutex}}, MOVES(lost_reply)},
     {LESSON("25b", "late-pipeline-unmarked", "The late pipeline arrives after the \"no\"",
             "迟到的管道在“没买到”之后到达",
             "To look for the order after a break is not enough: what was sent can still lie in the "
@@ -104,7 +99,7 @@ const struct lab_scenario scenarios_buyers[] = {
             "断线之后只去查订单还不够：发出的字节可能还躺在那条断掉的连接里。等大家都确信什么也没发"
             "生时，它到了，并且成交。“看”只能说明现在，不能说明以后。"),
      .expected = {{LAB_FALSE_ANSWER, 4}}, .leads_to = "late-pipeline",
-     .cast = {{.guard = &scenario_guard_unmarked}}, .moves = late_unmarked},
+     .cast = {{.guard = &scenario_guard_unmarked}}, MOVES(late_unmarked)},
     {LESSON("25c", "late-pipeline", "The void mark stops the late pipeline",
             "作废标记拦住迟到的管道",
             "Every attempt has a number. Whoever gives one up writes in the same atomic step that "
@@ -114,6 +109,6 @@ const struct lab_scenario scenarios_buyers[] = {
             "每次尝试都有编号。放弃它的人在同一个原子步骤里写下“作废”并查看订单。purchase.lua "
             "拒绝作废的尝试，不管它多晚到：读到的就是最终结果。只删锁不行：管道自带加锁命令。"),
      .leads_to = "moutai", .cast = {{.guard = &guard_mutex}, {.guard = &guard_mutex}},
-     .moves = late_pipeline},
+     MOVES(late_pipeline)},
     {.name = NULL},
 };

@@ -22,7 +22,6 @@ static const struct stage_move session_lost[] = {
            "加锁，卖出最后一盏灯，释放锁"),
     FINISH(A, "...and the write arrives only now: Redis has never heard of that session",
            "……写入现在才到达：Redis 从没听说过那个会话"),
-    {.verb = NULL},
 };
 
 static const struct stage_move session_writes[] = {
@@ -33,7 +32,6 @@ static const struct stage_move session_writes[] = {
     FINISH(B, "takes the lock; counts: one is left, for what A did is gone with its session; sells",
            "加锁；数一数：还剩一盏，因为 A 做的事随会话一起没了；卖出"),
     FINISH(A, "...and cannot commit any more: nothing is sold", "……再也无法提交：什么也没卖出"),
-    {.verb = NULL},
 };
 
 /* ---- 28: the time ------------------------------------------------------------------------------------- */
@@ -52,7 +50,6 @@ static const struct stage_move by_now[] = {
     FINISH(B, "takes the lease that has run out; sells the last lamp",
            "拿到已过期的租约；卖出最后一盏灯"),
     FINISH(A, "...what B has sold", "……写的正是 B 卖出的那盏"),
-    {.verb = NULL},
 };
 
 static const struct stage_move by_clock[] = {
@@ -63,7 +60,6 @@ static const struct stage_move by_clock[] = {
            "用 clock_timestamp() 查看：已经过期；什么也不卖"),
     FINISH(B, "takes the lease that has run out; sells the last lamp",
            "拿到已过期的租约；卖出最后一盏灯"),
-    {.verb = NULL},
 };
 
 /* ---- 29: the commit ----------------------------------------------------------------------------------- */
@@ -75,7 +71,6 @@ static const struct stage_move unlock_first[] = {
     FINISH(B, "takes the lock; counts: one is left, as it cannot see A's order yet; sells it",
            "加锁；数一数：还剩一盏，因为还看不到 A 的订单；卖出"),
     FINISH(A, "commits: one unit, two orders", "提交：一件货，两张订单"),
-    {.verb = NULL},
 };
 
 static const struct stage_move commit_first[] = {
@@ -84,7 +79,6 @@ static const struct stage_move commit_first[] = {
     FINISH(B, "finds the lock taken: it is the transaction's", "发现锁被占用：它属于那个事务"),
     FINISH(A, "commits, and in the same step the lock is free", "提交，锁在同一步里释放"),
     FINISH(C, "comes too late: sold out", "来晚了：已售罄"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_databases[] = {
@@ -100,7 +94,7 @@ const struct lab_scenario scenarios_databases[] = {
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "session-writes", .beside = TAP_POSTGRES,
      .cast = {{.guard = &scenario_guard_advisory_elsewhere},
               {.guard = &scenario_guard_advisory_elsewhere}},
-     .moves = session_lost},
+     MOVES(session_lost)},
     {LESSON("27b", "session-writes", "Lock and data in one session end together",
             "锁和数据在同一个会话里，一起结束",
             "Who writes in the session that has the lock cannot be late: with the session the lock "
@@ -111,7 +105,7 @@ const struct lab_scenario scenarios_databases[] = {
      .leads_to = "lease-by-now", .beside = TAP_POSTGRES,
      .cast = {{.guard = &scenario_guard_lock_until_commit},
               {.guard = &scenario_guard_lock_until_commit}},
-     .moves = session_writes},
+     MOVES(session_writes)},
     {LESSON(
          "28a", "lease-by-now", "now() stands still in a long transaction",
          "now() 在长事务里是静止的",
@@ -122,7 +116,7 @@ const struct lab_scenario scenarios_databases[] = {
          "来还活着；它很晚才拿到的新租约，却和事务一样老：一出生就过期。两种情况都会放进两个人。"),
      .expected = {{LAB_OVERSOLD, 5}}, .leads_to = "lease-by-clock", .beside = TAP_POSTGRES,
      .cast = {{.guard = &scenario_guard_lease_by_now}, {.guard = &scenario_guard_lease_by_now}},
-     .moves = by_now},
+     MOVES(by_now)},
     {LESSON("28b", "lease-by-clock", "clock_timestamp() goes on", "clock_timestamp() 一直在走",
             "Leases are given and looked at by clock_timestamp(), which tells the time of the "
             "call. What no clock cures is the moment between the look and the write: that takes a "
@@ -131,7 +125,7 @@ const struct lab_scenario scenarios_databases[] = {
             "是查看与写入之间的那一刻：那需要写入时检查，或者租约长到工作早已做完。"),
      .leads_to = "unlock-before-commit", .beside = TAP_POSTGRES,
      .cast = {{.guard = &scenario_guard_lease_by_clock}, {.guard = &scenario_guard_lease_by_clock}},
-     .moves = by_clock},
+     MOVES(by_clock)},
     {LESSON("29a", "unlock-before-commit", "Unlocked before the commit: oversold",
             "提交之前就解锁：超卖",
             "A framework begins a transaction around a method, and the method locks and unlocks "
@@ -141,7 +135,7 @@ const struct lab_scenario scenarios_databases[] = {
             "看不到尚未提交的内容。锁没有问题，只是结束得太早。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "lock-until-commit", .beside = TAP_POSTGRES,
      .cast = {{.guard = &guard_unlock_before_commit}, {.guard = &guard_unlock_before_commit}},
-     .moves = unlock_first},
+     MOVES(unlock_first)},
     {LESSON("29b", "lock-until-commit", "The transaction's own lock ends with it",
             "事务自己的锁随事务结束",
             "pg_advisory_xact_lock() belongs to the transaction, and ends when it has committed or "
@@ -153,6 +147,6 @@ const struct lab_scenario scenarios_databases[] = {
      .cast = {{.guard = &scenario_guard_lock_until_commit},
               {.guard = &scenario_guard_lock_until_commit},
               {.guard = &scenario_guard_lock_until_commit}},
-     .moves = commit_first},
+     MOVES(commit_first)},
     {.name = NULL},
 };

@@ -33,7 +33,6 @@ static const struct stage_move self_deadlock[] = {
            "finds it taken, by itself: it cannot go on before it has released, and cannot release "
            "before it goes on",
            "锁被占用，占用者正是自己：不释放就走不下去，走不下去就无法释放"),
-    {.verb = NULL},
 };
 
 static void lock_and_count(struct stage_actor *self)
@@ -66,7 +65,6 @@ static const struct stage_move reentrant[] = {
     FINISH(B, "finds it taken still", "发现锁仍被占用"),
     FINISH(A, "the outer function releases: free", "外层函数释放：锁空闲"),
     FINISH(C, "takes it, and gives it back", "加锁，再释放"),
-    {.verb = NULL},
 };
 
 /* ---- 21: each other -------------------------------------------------------------------------------- */
@@ -87,7 +85,6 @@ static const struct stage_move opposite_order[] = {
     UNTIL(B, "SET " LAMP, "has the case, wants the lamp", "锁住灯罩，还要灯"),
     FINISH(A, "waits for the case, which B has", "等待灯罩，它在 B 手里"),
     FINISH(B, "waits for the lamp, which A has", "等待灯，它在 A 手里"),
-    {.verb = NULL},
 };
 
 static void take_as_one(struct stage_actor *self)
@@ -112,7 +109,6 @@ static const struct stage_move multi_lock[] = {
           "两把锁都拿到：没有人挡路"),
     FINISH(A, "gives both back", "两把都释放"),
     FINISH(C, "takes both, gives both back", "两把都拿到，再释放"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_reentrant[] = {
@@ -123,7 +119,7 @@ const struct lab_scenario scenarios_reentrant[] = {
             "普通锁只认令牌，不认调用者。持锁的函数又调用一个要加同一把锁的函数：里面等外面，外面等"
             "里面。直到租约到期；如果有看门狗续约，就永远等下去。"),
      .expected = {{LAB_DEADLOCK, 2}}, .leads_to = "reentrant", .cast = {{.body = lock_twice}},
-     .moves = self_deadlock},
+     MOVES(self_deadlock)},
     {LESSON("13b", "reentrant", "The reentrant lock counts", "可重入锁会计数",
             "A reentrant lock remembers its owner and counts its holds, in a hash of one field. "
             "Its owner takes it again without waiting, and it is free when it was released as "
@@ -132,7 +128,7 @@ const struct lab_scenario scenarios_reentrant[] = {
             "放几次，在那之前锁不会空闲。"),
      .leads_to = "failover",
      .cast = {{.body = lock_and_count}, {.body = lock_once}, {.body = lock_once}},
-     .moves = reentrant},
+     MOVES(reentrant)},
     {.name = NULL},
 };
 
@@ -144,7 +140,7 @@ const struct lab_scenario scenarios_deadlocks[] = {
             "一个环，谁也等不出头。"),
      .expected = {{LAB_DEADLOCK, 4}}, .leads_to = "multi-lock",
      .cast = {{.body = take_both, .keys = {LAMP, CASE}}, {.body = take_both, .keys = {CASE, LAMP}}},
-     .locks = {LAMP, CASE}, .moves = opposite_order},
+     .locks = {LAMP, CASE}, MOVES(opposite_order)},
     {LESSON("21b", "multi-lock", "The multi lock has one order", "联锁只有一种顺序",
             "A multi lock takes all its locks in the order of their names, whatever the order they "
             "were given in, and gives back what it has before it waits. So no circle can come "
@@ -155,6 +151,6 @@ const struct lab_scenario scenarios_deadlocks[] = {
      .cast = {{.body = take_as_one, .keys = {LAMP, CASE}},
               {.body = take_as_one, .keys = {CASE, LAMP}},
               {.body = take_as_one, .keys = {CASE, LAMP}}},
-     .locks = {LAMP, CASE}, .moves = multi_lock},
+     .locks = {LAMP, CASE}, MOVES(multi_lock)},
     {.name = NULL},
 };

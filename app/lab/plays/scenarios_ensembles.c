@@ -21,7 +21,6 @@ static const struct stage_move session_expired[] = {
            "建立节点，加锁，卖出最后一盏灯，删除节点"),
     FINISH(A, "...and the write arrives only now: Redis has never heard of that session",
            "……写入现在才到达：Redis 从没听说过那个会话"),
-    {.verb = NULL},
 };
 
 static const struct stage_move session_fenced[] = {
@@ -34,7 +33,6 @@ static const struct stage_move session_fenced[] = {
            "加锁，令牌更大；Redis 看到它，卖出一盏"),
     FINISH(A, "...which arrives only now: its token is lower, Redis refuses",
            "……写入现在才到：令牌更小，Redis 拒绝"),
-    {.verb = NULL},
 };
 
 /* ---- 31: the watch -------------------------------------------------------------------------------------- */
@@ -69,7 +67,6 @@ static const struct stage_move herd[] = {
     WAIT(C, "asks: B is first now; watches its node", "询问：现在 B 排第一；监视它的节点"),
     WAIT(D, "asks: B is first now; watches its node", "询问：现在 B 排第一；监视它的节点"),
     FINISH(B, "works, deletes its node, and wakes both again", "工作，删除节点，又把两个都唤醒"),
-    {.verb = NULL},
 };
 
 static const struct stage_move one_by_one[] = {
@@ -85,7 +82,6 @@ static const struct stage_move one_by_one[] = {
     FINISH(C, "works, and deletes its node", "工作，然后删除节点"),
     HEAR(D, ASK, "is woken, alone: its turn", "只有它被唤醒：轮到它了"),
     FINISH(D, "works, and deletes its node", "工作，然后删除节点"),
-    {.verb = NULL},
 };
 
 #define ALL_FOUR(what)                                                                             \
@@ -110,7 +106,7 @@ const struct lab_scenario scenarios_ensembles[] = {
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "session-fenced", .beside = TAP_ZOOKEEPER,
      .cast = {{.guard = &scenario_guard_zookeeper_unchecked},
               {.guard = &scenario_guard_zookeeper_unchecked}},
-     .moves = session_expired},
+     MOVES(session_expired)},
     {LESSON(
          "30b", "session-fenced", "The node's number refuses the late write",
          "节点的编号拒绝迟到的写入",
@@ -121,7 +117,7 @@ const struct lab_scenario scenarios_ensembles[] = {
          "的最大编号，拒绝任何更小的，不管谁以为会话还在。"),
      .leads_to = "herd", .beside = TAP_ZOOKEEPER,
      .cast = {{.guard = &guard_zookeeper}, {.guard = &guard_zookeeper}}, .units = 2,
-     .moves = session_fenced},
+     MOVES(session_fenced)},
     {LESSON("31a", "herd", "One release wakes the whole herd", "一次释放惊动整群",
             "If all who wait watch the same node, its end wakes all of them. All ask who is first, "
             "one is, and the others watch again: with a thousand waiters a thousand questions for "
@@ -130,7 +126,7 @@ const struct lab_scenario scenarios_ensembles[] = {
             "其余的再去监视：一千个等待者，每次释放就有一千次询问，真正需要的只有一次。什么都没坏，"
             "除了服务器。"),
      .expected = {{LAB_HERD, 7}}, .leads_to = "one-by-one", .beside = TAP_ZOOKEEPER,
-     .cast = ALL_FOUR(herd_wait), .wakes_one = true, .moves = herd},
+     .cast = ALL_FOUR(herd_wait), .wakes_one = true, MOVES(herd)},
     {LESSON("31b", "one-by-one", "Watching the one before wakes one", "监视前一个，只唤醒一个",
             "Everybody watches the node right before its own, and nothing else. A release wakes "
             "the next one, and if somebody in the middle goes, only who is behind it looks again. "
@@ -138,6 +134,6 @@ const struct lab_scenario scenarios_ensembles[] = {
             "每个人只监视紧挨在自己前面的节点。一次释放只唤醒下一个；如果中间有人离开，也只有它后面"
             "那个再看一眼。Curator 的锁这样做，lockkit 也一样：这里用的就是它的 mutex。"),
      .leads_to = "pay-after-look", .beside = TAP_ZOOKEEPER, .cast = ALL_FOUR(wait_for_next),
-     .wakes_one = true, .moves = one_by_one},
+     .wakes_one = true, MOVES(one_by_one)},
     {.name = NULL},
 };

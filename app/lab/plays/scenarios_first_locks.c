@@ -9,7 +9,6 @@ static const struct stage_move lost_update[] = {
     UNTIL(B, "XADD", "reads the same: one is left", "也读到：还剩一盏"),
     FINISH(A, "writes its order and stock 0", "写入订单，库存改为 0"),
     FINISH(B, "writes its order and stock 0 over it", "也写入订单，库存再次写成 0"),
-    {.verb = NULL},
 };
 
 static const struct stage_move thread_lock[] = {
@@ -19,7 +18,6 @@ static const struct stage_move thread_lock[] = {
           "锁住它自己的互斥量（没人持有）；读到：还剩一盏"),
     FINISH(A, "writes its order, unlocks", "写入订单，解锁"),
     FINISH(B, "writes its order too, unlocks", "也写入订单，解锁"),
-    {.verb = NULL},
 };
 
 static const struct stage_move setnx_crash[] = {
@@ -28,7 +26,6 @@ static const struct stage_move setnx_crash[] = {
           "进程被杀死；再也没有人会删除这把锁"),
     FINISH(B, "finds the lock taken", "发现锁被占用"),
     FINISH(C, "finds it taken too; so will everybody, for ever", "同样被占用；以后所有人都一样"),
-    {.verb = NULL},
 };
 
 static const struct stage_move setnx_expire[] = {
@@ -37,7 +34,6 @@ static const struct stage_move setnx_expire[] = {
     CRASH(A, "is killed between the two commands", "在两条命令之间被杀死"),
     FINISH(B, "finds a lock without an owner and without an end",
            "遇到一把没有主人、也永不过期的锁"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_first_locks[] = {
@@ -48,7 +44,7 @@ const struct lab_scenario scenarios_first_locks[] = {
             "读库存、判断、写回是三个步骤。两个买家同时读到同样的库存，就都会写。最后一盏灯卖了两次"
             "，而库存显示 0，看上去一切正常。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "thread-lock",
-     .cast = {{.guard = &guard_none}, {.guard = &guard_none}}, .moves = lost_update},
+     .cast = {{.guard = &guard_none}, {.guard = &guard_none}}, MOVES(lost_update)},
     {LESSON("2", "thread-lock", "A thread lock and two processes", "线程锁与两个进程",
             "A mutex (synchronized, a lock of the language) keeps out the other threads of its "
             "process. A service runs as several processes, and each has a mutex of its own: none "
@@ -58,7 +54,7 @@ const struct lab_scenario scenarios_first_locks[] = {
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "setnx-crash",
      .cast = {{.guard = &guard_thread, .is_process = true},
               {.guard = &guard_thread, .is_process = true}},
-     .moves = thread_lock},
+     MOVES(thread_lock)},
     {LESSON("3", "setnx-crash", "SETNX and a crash: stuck for ever", "SETNX 之后崩溃：永远锁死",
             "SETNX puts a lock where all see it, and DEL frees it. When the holder dies in "
             "between, nobody frees it: the sale stands still with a lamp left. A lock needs an end "
@@ -70,7 +66,7 @@ const struct lab_scenario scenarios_first_locks[] = {
      .cast = {{.guard = &guard_setnx, .is_process = true},
               {.guard = &guard_setnx},
               {.guard = &guard_setnx}},
-     .moves = setnx_crash},
+     MOVES(setnx_crash)},
     {LESSON("4", "setnx-expire", "A crash between SETNX and EXPIRE", "在 SETNX 与 EXPIRE 之间崩溃",
             "An expiry in a second command is an expiry that may never come: between two commands "
             "a process can die. Taking the lock and giving it a lease must be one step: SET key "
@@ -79,6 +75,6 @@ const struct lab_scenario scenarios_first_locks[] = {
             "一步：SET key token NX PX 毫秒数。"),
      .expected = {{LAB_STUCK, 2}}, .leads_to = "overslept-delete",
      .cast = {{.guard = &guard_setnx_expire, .is_process = true}, {.guard = &guard_setnx_expire}},
-     .moves = setnx_expire},
+     MOVES(setnx_expire)},
     {.name = NULL},
 };

@@ -17,7 +17,6 @@ static const struct stage_move moutai[] = {
     FINISH(B, "writes what it decided long ago: stock 1, again; deletes C's lock",
            "写下很久以前的决定：库存又是 1；并删除 C 的锁"),
     FINISH(C, "writes stock 0: two units, three orders", "把库存写成 0：两件货，三张订单"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_incident[] = {
@@ -31,6 +30,6 @@ const struct lab_scenario scenarios_incident[] = {
             "不必相信锁。"),
      .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}}, .leads_to = "checked-write",
      .cast = {{.guard = &guard_set_del}, {.guard = &guard_set_del}, {.guard = &guard_set_del}},
-     .units = 2, .moves = moutai},
+     .units = 2, MOVES(moutai)},
     {.name = NULL},
 };

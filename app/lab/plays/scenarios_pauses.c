@@ -14,7 +14,6 @@ static const struct stage_move stale_write[] = {
            "加锁，卖出最后一盏灯，释放锁"),
     FINISH(A, "...and the write arrives only now. It frees nothing: that was cured",
            "……写入现在才到达。它没有误删锁：那个问题已经治好"),
-    {.verb = NULL},
 };
 
 static const struct stage_move watchdog[] = {
@@ -25,7 +24,6 @@ static const struct stage_move watchdog[] = {
     FINISH(B, "finds the lock still taken", "发现锁仍被占用"),
     FINISH(A, "sells the lamp, frees the lock", "卖出灯，释放锁"),
     FINISH(C, "takes the lock; reads: nothing is left", "加锁；读到：已售罄"),
-    {.verb = NULL},
 };
 
 static const struct stage_move paused_process[] = {
@@ -37,7 +35,6 @@ static const struct stage_move paused_process[] = {
     FINISH(B, "takes the lock, sells the last lamp, frees the lock",
            "加锁，卖出最后一盏灯，释放锁"),
     RESUME(A, "goes on (SIGCONT) where it was, and writes", "从原处继续（SIGCONT），然后写入"),
-    {.verb = NULL},
 };
 
 static const struct stage_move checked_write[] = {
@@ -48,7 +45,6 @@ static const struct stage_move checked_write[] = {
            "加锁，卖出最后一盏灯，释放锁"),
     FINISH(A, "...which arrives only now. The script asks who holds the lock, and refuses",
            "……请求现在才到。脚本先问锁是谁的，然后拒绝"),
-    {.verb = NULL},
 };
 
 static const struct stage_move fencing_token[] = {
@@ -59,7 +55,6 @@ static const struct stage_move fencing_token[] = {
            "加锁，得到令牌 2；资源看到 2，卖出一盏"),
     FINISH(A, "...which arrives only now: 1 is lower than 2, the resource refuses",
            "……写入现在才到：1 小于 2，资源拒绝"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_pauses[] = {
@@ -72,7 +67,7 @@ const struct lab_scenario scenarios_pauses[] = {
             "包），醒来就会写下很久以前的决定。看一眼和写入是两步，换什么锁都一样。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "watchdog",
      .cast = {{.guard = &guard_mutex_unchecked}, {.guard = &guard_mutex_unchecked}},
-     .moves = stale_write},
+     MOVES(stale_write)},
     {LESSON("9", "watchdog", "The watchdog keeps a slow holder's lease", "看门狗为慢的持有者续约",
             "A watchdog renews the lease every third of it while the holder works, so that "
             "ordinary slowness costs nothing, and a crash still frees the lock soon. It is a "
@@ -83,7 +78,7 @@ const struct lab_scenario scenarios_pauses[] = {
      .cast = {{.guard = &guard_watchdog_unchecked, .lease_ms = 2100},
               {.guard = &guard_mutex_unchecked},
               {.guard = &guard_mutex_unchecked}},
-     .moves = watchdog},
+     MOVES(watchdog)},
     {LESSON("10", "paused-process", "No watchdog saves a paused process",
             "看门狗救不了被暂停的进程",
             "When the whole process stands still, its watchdog stands still with it: the lease "
@@ -94,7 +89,7 @@ const struct lab_scenario scenarios_pauses[] = {
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "checked-write",
      .cast = {{.guard = &guard_watchdog_unchecked, .is_process = true, .stands_still = true},
               {.guard = &guard_mutex_unchecked}},
-     .moves = paused_process},
+     MOVES(paused_process)},
     {LESSON("11", "checked-write", "The owner-checked script refuses the stale write",
             "检查持有者的脚本拒绝过期写入",
             "Lock and stock live in one Redis, so one script can check the owner and change the "
@@ -105,7 +100,7 @@ const struct lab_scenario scenarios_pauses[] = {
             "用原子脚本也够了：见 guard “script”。）"),
      .leads_to = "fencing-token",
      .cast = {{.guard = &guard_mutex_watchdog}, {.guard = &guard_mutex_watchdog}},
-     .moves = checked_write},
+     MOVES(checked_write)},
     {LESSON("12", "fencing-token", "The fencing token refuses it",
             "防护令牌（fencing token）拒绝它",
             "When the data is elsewhere than the lock, every holder gets a number greater than the "
@@ -114,6 +109,6 @@ const struct lab_scenario scenarios_pauses[] = {
             "数据和锁不在一处时，每个持有者得到一个比前任更大的编号，每次写入都要出示。资源在写入的"
             "同一步里记住见过的最大编号，拒绝任何更小的。"),
      .leads_to = "self-deadlock", .cast = {{.guard = &guard_fenced}, {.guard = &guard_fenced}},
-     .units = 2, .moves = fencing_token},
+     .units = 2, MOVES(fencing_token)},
     {.name = NULL},
 };

@@ -66,7 +66,6 @@ static const struct stage_move pay_after_look[] = {
     BUYS,
     FINISH(B, "...and writes it over the end: paid, and sold to lin",
            "……盖过了“已过期”：mei 已付款，灯却卖给了 lin"),
-    {.verb = NULL},
 };
 
 static const struct stage_move pay_in_one_step[] = {
@@ -78,7 +77,6 @@ static const struct stage_move pay_in_one_step[] = {
     BUYS,
     FINISH(B, "...and finds the order expired: mei's money is owed back",
            "……发现订单已过期：记下应退给 mei 的钱"),
-    {.verb = NULL},
 };
 
 /* ---- 33: two timers --------------------------------------------------------------------------------------- */
@@ -91,7 +89,6 @@ static const struct stage_move double_return[] = {
     FINISH(B, "gives mei's lamp back, and sells it to lin", "退回 mei 的灯，卖给 lin"),
     FINISH(C, "gives mei's lamp back once more, and sells it to bo: there is no such lamp",
            "又把 mei 的灯退回一次，卖给 bo：可是没有这盏灯"),
-    {.verb = NULL},
 };
 
 static const struct stage_move single_return[] = {
@@ -104,7 +101,6 @@ static const struct stage_move single_return[] = {
            "……它看到 mei 的订单还占着，于是结束；把灯卖给 lin"),
     FINISH(C, "...which finds nothing that is held and due; to bo it says: sold out",
            "……它找不到既占着又到期的订单；告诉 bo：已售罄"),
-    {.verb = NULL},
 };
 
 /* ---- 34: the late payment ----------------------------------------------------------------------------- */
@@ -115,7 +111,6 @@ static const struct stage_move late_forgotten[] = {
     ENDS,
     FINISH(B, "mei has paid after all: looks, the order has expired; answers 200, and that is all",
            "mei 还是付了款：查看订单，已过期；回复 200，就完了"),
-    {.verb = NULL},
 };
 
 static const struct stage_move late_owed[] = {
@@ -126,7 +121,6 @@ static const struct stage_move late_owed[] = {
            "mei has paid after all: the order has expired, so the money is owed back, and written "
            "down",
            "mei 还是付了款：订单已过期，于是把应退的钱记下来"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_payments[] = {
@@ -142,7 +136,7 @@ const struct lab_scenario scenarios_payments[] = {
             "都有权得到同一盏灯。凡是在写入之前看的时钟，都有同样的漏洞。"),
      .expected = {{LAB_OVERSOLD, 6}}, .leads_to = "pay-in-one-step", .is_paid_later = true,
      .cast = {{BUYER("mei")}, {WEBHOOK("look-then-pay")}, {TIMER}, {BUYER("lin")}},
-     .moves = pay_after_look},
+     MOVES(pay_after_look)},
     {LESSON(
          "32b", "pay-in-one-step", "One step, and the state decides", "一步完成，由状态决定",
          "Each way in which a hold can end is one script: it reads the order's state, checks it, "
@@ -153,8 +147,7 @@ const struct lab_scenario scenarios_payments[] = {
          "到已经"
          "结束，什么也不改。后到的钱记为应退，灯绝不收回。"),
      .leads_to = "double-return", .is_paid_later = true,
-     .cast = {{BUYER("mei")}, {WEBHOOK("none")}, {TIMER}, {BUYER("lin")}},
-     .moves = pay_in_one_step},
+     .cast = {{BUYER("mei")}, {WEBHOOK("none")}, {TIMER}, {BUYER("lin")}}, MOVES(pay_in_one_step)},
     {LESSON("33a", "double-return", "Two timers give one unit back twice",
             "两个定时器把一件货退两次",
             "Every instance has a timer. Each reads the list of what is due in one step, and gives "
@@ -169,7 +162,7 @@ const struct lab_scenario scenarios_payments[] = {
      .cast = {{BUYER("mei")},
               {INSTANCE("1", "own-timers", "lin")},
               {INSTANCE("2", "own-timers", "bo")}},
-     .moves = double_return},
+     MOVES(double_return)},
     {LESSON("33b", "single-return", "The step finds by itself what is due",
             "由这一步自己找出到期的订单",
             "The script is given no list: it finds what is due, and ends only what is still held, "
@@ -182,7 +175,7 @@ const struct lab_scenario scenarios_payments[] = {
             "以；选一个领导者只是省事，守住承诺的并不是它：它可能被暂停，还以为租约在手。"),
      .leads_to = "late-payment-forgotten", .is_paid_later = true,
      .cast = {{BUYER("mei")}, {INSTANCE("1", "none", "lin")}, {INSTANCE("2", "none", "bo")}},
-     .moves = single_return},
+     MOVES(single_return)},
     {LESSON(
          "34a", "late-payment-forgotten", "The late payment is answered 200, and forgotten",
          "迟到的付款：回复 200，然后忘掉",
@@ -194,7 +187,7 @@ const struct lab_scenario scenarios_payments[] = {
          "让支付方别再"
          "来问——钱就这样消失了：没有订单，也没有人知道该退。"),
      .expected = {{LAB_MONEY_GONE, 4}}, .leads_to = "late-payment-owed", .is_paid_later = true,
-     .cast = {{BUYER("mei")}, {WEBHOOK("look-then-pay")}, {TIMER}}, .moves = late_forgotten},
+     .cast = {{BUYER("mei")}, {WEBHOOK("look-then-pay")}, {TIMER}}, MOVES(late_forgotten)},
     {LESSON("34b", "late-payment-owed", "The late payment is owed back", "迟到的付款记为应退",
             "The same step that finds the order over writes a refund that is owed, once for each "
             "payment, "
@@ -205,6 +198,6 @@ const struct lab_scenario scenarios_payments[] = {
             "才回复 "
             "200。运营人员退款，审计核对：收的钱等于已付的订单加上应退和已退的。"),
      .leads_to = "fair-order", .is_paid_later = true,
-     .cast = {{BUYER("mei")}, {WEBHOOK("none")}, {TIMER}}, .moves = late_owed},
+     .cast = {{BUYER("mei")}, {WEBHOOK("none")}, {TIMER}}, MOVES(late_owed)},
     {.name = NULL},
 };

@@ -20,7 +20,6 @@ static const struct stage_move overslept_delete[] = {
     UNTIL(A, "DEL", "takes the lock, sells a lamp; is about to delete the lock",
           "加锁，卖出一盏灯；正要删除锁"),
     DELETES_LATE,
-    {.verb = NULL},
 };
 
 static const struct stage_move get_del[] = {
@@ -29,7 +28,6 @@ static const struct stage_move get_del[] = {
         "takes the lock, sells a lamp, sees by GET that the lock is its own; is about to delete it",
         "加锁，卖出一盏灯，用 GET 确认锁是自己的；正要删除"),
     DELETES_LATE,
-    {.verb = NULL},
 };
 
 static const struct stage_move atomic_release[] = {
@@ -43,7 +41,6 @@ static const struct stage_move atomic_release[] = {
            "醒来；脚本先比较，没有删除：令牌是 B 的"),
     FINISH(C, "finds the lock taken, as it should", "发现锁被占用，本该如此"),
     FINISH(B, "sells the last lamp, frees its lock", "卖出最后一盏灯，释放自己的锁"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_release[] = {
@@ -56,7 +53,7 @@ const struct lab_scenario scenarios_release[] = {
             "正在里面干活，门却被打开，C 走了进来。多数文章讲到这个错误为止。"),
      .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}}, .leads_to = "get-del",
      .cast = {{.guard = &guard_set_del}, {.guard = &guard_set_del}, {.guard = &guard_set_del}},
-     .units = 2, .moves = overslept_delete},
+     .units = 2, MOVES(overslept_delete)},
     {LESSON("6", "get-del", "Compare and delete in two commands", "用两条命令比较再删除",
             "Looking whose lock it is helps only if nothing can happen between the look and the "
             "deletion. With GET and DEL as two commands, the lease can end in between, and the "
@@ -65,7 +62,7 @@ const struct lab_scenario scenarios_release[] = {
             "是两条命令，租约可能恰好在中间到期，删掉的仍然是别人的锁：缝隙小了，摔得一样。"),
      .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}}, .leads_to = "atomic-release",
      .cast = {{.guard = &guard_get_del}, {.guard = &guard_get_del}, {.guard = &guard_get_del}},
-     .units = 2, .moves = get_del},
+     .units = 2, MOVES(get_del)},
     {LESSON("7", "atomic-release", "The atomic compare-and-delete cures 5 and 6",
             "原子的“比较并删除”治好 5 和 6",
             "Every acquisition writes a token of its own, and a script compares it and deletes the "
@@ -77,6 +74,6 @@ const struct lab_scenario scenarios_release[] = {
      .cast = {{.guard = &guard_mutex_unchecked},
               {.guard = &guard_mutex_unchecked},
               {.guard = &guard_mutex_unchecked}},
-     .units = 2, .moves = atomic_release},
+     .units = 2, MOVES(atomic_release)},
     {.name = NULL},
 };

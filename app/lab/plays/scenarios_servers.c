@@ -36,7 +36,6 @@ static const struct stage_move failover[] = {
     FINISH(A, "writes its order; nobody is there to take the lock back",
            "写入订单；想还锁，那台服务器已经不在了"),
     FINISH(B, "writes its order too, and frees the lock", "也写入订单，释放锁"),
-    {.verb = NULL},
 };
 
 static const struct stage_move synced[] = {
@@ -52,7 +51,6 @@ static const struct stage_move synced[] = {
               "redis-1 宕机，redis-2 升为主节点：它知道 B"),
     FINISH(C, "finds the lock taken on redis-2", "在 redis-2 上发现锁被占用"),
     FINISH(B, "sells the last lamp", "卖出最后一盏灯"),
-    {.verb = NULL},
 };
 
 /* ---- 15 to 17: independent servers ------------------------------------------------------------------- */
@@ -72,7 +70,6 @@ static const struct stage_move redlock[] = {
     FINISH(C, "has one vote of three, which is no majority; gives it back",
            "三票只得一票，不是多数；归还"),
     FINISH(A, "buys the last lamp, gives back its votes", "买到最后一盏灯，归还它的票"),
-    {.verb = NULL},
 };
 
 /* A and C are on two sides of a broken network; only redis-2 is in reach of both. */
@@ -96,7 +93,6 @@ static const struct stage_move empty_restart[] = {
     FINISH(A, "writes its order. redis-2 does not take its release: the vote is C's now",
            "写入订单。redis-2 不接受它的释放：票已经是 C 的了"),
     FINISH(C, "writes its order too", "也写入订单"),
-    {.verb = NULL},
 };
 
 static const struct stage_move redlock_script[] = {
@@ -104,7 +100,6 @@ static const struct stage_move redlock_script[] = {
     FINISH(A, "buys the last lamp", "买到最后一盏灯"),
     FINISH(C, "its purchase is one atomic step too: it finds nothing left",
            "它的购买也是一个原子步骤：发现已经没有了"),
-    {.verb = NULL},
 };
 
 static const struct stage_move delayed_restart[] = {
@@ -120,7 +115,6 @@ static const struct stage_move delayed_restart[] = {
     START_SERVER(2, "only now redis-2 comes back. Its vote for A would be over anyway",
                  "redis-2 现在才恢复。它投给 A 的票反正已经过期"),
     FINISH(C, "has all votes; reads: nothing is left", "得到全部的票；读到：已售罄"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_servers[] = {
@@ -134,7 +128,7 @@ const struct lab_scenario scenarios_servers[] = {
             "缺的数据。"),
      .expected = {{LAB_TWO_HOLDERS, 4}, {LAB_OVERSOLD, 6}}, .leads_to = "synced-lock",
      .cast = {WITH_MUTEX(1, 0), WITH_MUTEX(2, 0)}, .servers = 2, .has_replica = true,
-     .moves = failover},
+     MOVES(failover)},
     {LESSON("14b", "synced-lock", "The lock that waits for its replica", "等待副本确认的锁",
             "WAIT behind the SET asks how many replicas have it. Too few: the lock counts as not "
             "held, and is given back. With one replica that closes the gap. With two it only "
@@ -146,7 +140,7 @@ const struct lab_scenario scenarios_servers[] = {
             "超时。"),
      .leads_to = "redlock",
      .cast = {WITH_MUTEX(1, SYNC_MS), WITH_MUTEX(1, LONG_SYNC_MS), WITH_MUTEX(2, SYNC_MS)},
-     .servers = 2, .has_replica = true, .moves = synced},
+     .servers = 2, .has_replica = true, MOVES(synced)},
     {LESSON(
          "15", "redlock", "Redlock keeps exclusion with one server down",
          "一台服务器宕机，Redlock 依然互斥",
@@ -159,7 +153,7 @@ const struct lab_scenario scenarios_servers[] = {
      .leads_to = "empty-restart",
      .cast = {WITH_REDLOCK(&guard_redlock, 0), WITH_REDLOCK(&guard_redlock, 0),
               WITH_REDLOCK(&guard_redlock, 0)},
-     .servers = 3, .moves = redlock},
+     .servers = 3, MOVES(redlock)},
     {LESSON("16a", "empty-restart", "A server that restarts empty breaks it",
             "空着重启的服务器破坏了它",
             "Two majorities share a server: all hangs on what that one remembers. When it restarts "
@@ -174,7 +168,7 @@ const struct lab_scenario scenarios_servers[] = {
      .cast = {WITH_REDLOCK(&scenario_guard_redlock_unchecked, STAGE_SERVER(3)),
               WITH_REDLOCK(&scenario_guard_redlock_unchecked, STAGE_SERVER(1)),
               WITH_REDLOCK(&scenario_guard_redlock_unchecked, STAGE_SERVER(1))},
-     .servers = 3, .moves = empty_restart},
+     .servers = 3, MOVES(empty_restart)},
     {LESSON("16b", "redlock-script", "Two holders, and nothing is oversold",
             "两个持有者，但没有超卖",
             "The same accident, and the service's own guard: its redlock only makes instances take "
@@ -188,7 +182,7 @@ const struct lab_scenario scenarios_servers[] = {
      .cast = {WITH_REDLOCK(&guard_redlock, STAGE_SERVER(3)),
               WITH_REDLOCK(&guard_redlock, STAGE_SERVER(1)),
               WITH_REDLOCK(&guard_redlock, STAGE_SERVER(1))},
-     .servers = 3, .moves = redlock_script},
+     .servers = 3, MOVES(redlock_script)},
     {LESSON("17", "delayed-restart", "The delayed restart mends it", "延迟重启补上了漏洞",
             "A server that may have forgotten its votes stays away until every lease that it could "
             "have voted for is over. Meanwhile it counts as down, which a redlock bears, and "
@@ -201,6 +195,6 @@ const struct lab_scenario scenarios_servers[] = {
      .cast = {WITH_REDLOCK(&scenario_guard_redlock_unchecked, STAGE_SERVER(3)),
               WITH_REDLOCK(&scenario_guard_redlock_unchecked, 0),
               WITH_REDLOCK(&scenario_guard_redlock_unchecked, 0)},
-     .servers = 3, .moves = delayed_restart},
+     .servers = 3, MOVES(delayed_restart)},
     {.name = NULL},
 };

@@ -46,7 +46,6 @@ static const struct stage_move readers_writer[] = {
     FINISH(C, "leaves: all who wait are told", "离开：通知所有等待者"),
     WAKE(D, "EVALSHA rw_read_acquire", "is woken", "被唤醒"),
     FINISH(D, "reads, and leaves", "读完离开"),
-    {.verb = NULL},
 };
 
 static const struct stage_move two_writers[] = {
@@ -55,7 +54,6 @@ static const struct stage_move two_writers[] = {
     FINISH(A, "leaves: all who wait are told", "离开：通知所有等待者"),
     WAKE(B, "EVALSHA rw_write_acquire", "is woken", "被唤醒"),
     FINISH(B, "writes, and leaves", "写完离开"),
-    {.verb = NULL},
 };
 
 /* ---- 22: counting ---------------------------------------------------------------------------------- */
@@ -92,7 +90,6 @@ static const struct stage_move semaphore[] = {
           "拿到许可：里面是 B 和 C"),
     FINISH(B, "gives its permit back", "归还许可"),
     FINISH(C, "gives its permit back", "归还许可"),
-    {.verb = NULL},
 };
 
 /* Whether it counted is seen by who waits. */
@@ -136,7 +133,6 @@ static const struct stage_move latch[] = {
     UNTIL(C, "GET " STOCK, "finds it open", "看到门闩已开"),
     FINISH(C, "goes through", "通过"),
     FINISH(D, "comes later, and need not wait", "后来才到，不用等"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_readers[] = {
@@ -148,7 +144,7 @@ const struct lab_scenario scenarios_readers[] = {
             "者；写者唤醒所有人。这里谁也不优先：读者前后相接、没完没了，写者就永远进不去。"),
      .leads_to = "two-writers",
      .cast = {{.body = read_once}, {.body = read_once}, {.body = write_once}, {.body = read_once}},
-     .moves = readers_writer},
+     MOVES(readers_writer)},
     {LESSON(
          "20b", "two-writers", "Writers one by one", "写者一个接一个",
          "The fourth of the four pairs: a writer waits for a writer. Of reader and reader, "
@@ -157,7 +153,7 @@ const struct lab_scenario scenarios_readers[] = {
          "四种组合里的最后一种：写者等写者。读与读、读与写、写与读、写与写，只有第一种可以同行。所"
          "以读锁并非谁也不挡：它挡住每一个写者。"),
      .leads_to = "opposite-order", .cast = {{.body = write_once}, {.body = write_once}},
-     .moves = two_writers},
+     MOVES(two_writers)},
     {.name = NULL},
 };
 
@@ -170,7 +166,7 @@ const struct lab_scenario scenarios_counting[] = {
             "最后的许可。个数不认主人：进程崩溃，它的许可就没了，除非许可各有租约（lk_permits）。"),
      .leads_to = "latch",
      .cast = {{.body = set_permits_and_pass}, {.body = use_permit}, {.body = use_permit}},
-     .locks = {PERMITS}, .moves = semaphore},
+     .locks = {PERMITS}, MOVES(semaphore)},
     {LESSON("22b", "latch", "A latch opens when all have arrived", "门闩：人到齐才开",
             "A latch counts down, and lets all through at once when it is at 0: a sale that opens "
             "when every warehouse has reported. It protects nothing and belongs to nobody; whoever "
@@ -183,6 +179,6 @@ const struct lab_scenario scenarios_counting[] = {
               {.body = arrive},
               {.body = go_through},
               {.body = go_through}},
-     .locks = {LATCH}, .moves = latch},
+     .locks = {LATCH}, MOVES(latch)},
     {.name = NULL},
 };

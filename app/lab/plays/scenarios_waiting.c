@@ -119,7 +119,6 @@ static const struct stage_move fair_order[] = {
            "加锁，买到，释放：消息发给 C"),
     HEAR(C, ASK, "is woken: its turn", "被唤醒：轮到它了"),
     FINISH(C, "takes the lock, buys, releases", "加锁，买到，释放"),
-    {.verb = NULL},
 };
 
 static const struct stage_move dead_head[] = {
@@ -137,7 +136,6 @@ static const struct stage_move dead_head[] = {
     UNTIL(C, "EVALSHA owner-check", "asks again, which drops B from the queue, and has the lock",
           "再问一次：B 被移出队列，C 拿到锁"),
     FINISH(C, "buys, releases", "买到，释放"),
-    {.verb = NULL},
 };
 
 /* ---- 23: messages and polls ------------------------------------------------------------------------ */
@@ -178,7 +176,6 @@ static const struct stage_move message[] = {
            "释放：脚本先删除键，再发布消息"),
     WAKE(B, TAKE, "is woken by the message", "被消息唤醒"),
     FINISH(B, "takes the lock, and gives it back", "加锁，再释放"),
-    {.verb = NULL},
 };
 
 static void work_without_messages(struct stage_actor *self)
@@ -202,7 +199,6 @@ static const struct stage_move polling[] = {
     FINISH(A, "releases, and tells nobody", "释放，不通知任何人"),
     FINISH(B, "asks when its pause is over: free; takes it, and gives it back",
            "停顿结束后再问：空闲；加锁，再释放"),
-    {.verb = NULL},
 };
 
 const struct lab_scenario scenarios_waiting[] = {
@@ -241,7 +237,7 @@ const struct lab_scenario scenarios_waiting[] = {
               {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS},
               {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS},
               {.guard = &guard_fair}},
-     .units = 4, .keeps_order = true, .moves = fair_order},
+     .units = 4, .keeps_order = true, MOVES(fair_order)},
     {LESSON("19b", "dead-head", "A dead head does not block the queue for ever",
             "队首死了，队列不会永远堵住",
             "Whoever dies in the queue keeps its place, and a free lock waits for a dead process. "
@@ -256,7 +252,7 @@ const struct lab_scenario scenarios_waiting[] = {
               {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS, .is_process = true},
               {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS},
               {.guard = &guard_fair}},
-     .units = 3, .keeps_order = true, .moves = dead_head},
+     .units = 3, .keeps_order = true, MOVES(dead_head)},
     {.name = NULL},
 };
 
@@ -269,7 +265,7 @@ const struct lab_scenario scenarios_waking[] = {
             "等待者订阅锁的频道，然后睡眠。不管持有者干多久，它一条命令也不发；一释放就被唤醒。消息"
             "可能随连接一起丢失，所以只是提示：真正的等待者还有定时器，最迟到持有者的租约结束。"),
      .leads_to = "polling", .cast = {{.body = work_with_messages}, {.body = wait_for_message}},
-     .moves = message},
+     MOVES(message)},
     {LESSON("23b", "polling", "A waiter that polls", "靠轮询的等待者",
             "The spin lock publishes nothing, and its waiter asks again and again: a round trip "
             "for every \"taken\", and after the release the rest of a pause is lost. Pauses that "
@@ -279,6 +275,6 @@ const struct lab_scenario scenarios_waking[] = {
             "停顿。停顿加倍，最多 128 "
             "毫秒：前者有了上限，后者却变长。很少需要等待时它才划算：不用订阅，也没有消息。"),
      .leads_to = "two-clicks", .cast = {{.body = work_without_messages}, {.body = poll_for_lock}},
-     .moves = polling},
+     MOVES(polling)},
     {.name = NULL},
 };

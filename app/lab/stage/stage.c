@@ -145,8 +145,6 @@ void stage_do(struct stage *stage, const struct stage_move *move)
 
 void stage_play(struct stage *stage, const struct lab_scenario *scenario)
 {
-    const struct stage_move *move = scenario->moves;
-
     stage->program = program_of(scenario->cast[0].guard);
     show_locks(stage, STAGE_KEY("lock"), NULL);
     if (scenario->servers) stage_servers(stage, scenario->servers);
@@ -161,8 +159,8 @@ void stage_play(struct stage *stage, const struct lab_scenario *scenario)
         stage_sell(stage, scenario->units ? scenario->units : 1);
     if (scenario->locks[0]) show_locks(stage, scenario->locks[0], scenario->locks[1]);
     stage->keeps_order = scenario->keeps_order;
-    for (; move && move->verb; move++)
-        stage_do(stage, move);
+    for (size_t i = 0; i < scenario->move_count; i++)
+        stage_do(stage, &scenario->moves[i]);
     if (scenario->play) scenario->play(stage);
 }
 

@@ -25,7 +25,7 @@ void stage_play(struct stage *stage, const struct lab_scenario *scenario);
 typedef void stage_verb(struct stage *stage, const struct stage_move *move);
 
 struct stage_move {
-    stage_verb *verb;  /* NULL: no more */
+    stage_verb *verb;
     int actor;         /* index; LAB_TIME */
     unsigned number;   /* of a server, of renewals; a tap_fate */
     const char *point; /* with what the next exchange begins; a key */
