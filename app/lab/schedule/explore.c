@@ -175,6 +175,18 @@ static bool take_node(struct search *self, const char *text, size_t length, stru
     return false;
 }
 
+/* False: it did not come to its end; is it over, or is that trouble? */
+static bool play_one(struct search *self, struct schedule *play)
+{
+    bool is_good = schedule_play(play, self->lab);
+
+    self->explore->plays++;
+    if (!is_good && !tap_is_interrupted())
+        (void)is_trouble(self->explore, play->went,
+                         play->run ? play->run->failure.text : "out of memory");
+    return is_good;
+}
+
 static bool play_to(struct search *self, const char *text)
 {
     struct explore *explore = self->explore;
@@ -187,13 +199,10 @@ static bool play_to(struct search *self, const char *text)
                             .has_key = true,
                             .at = note_state,
                             .at_arg = self};
-    bool is_good = schedule_play(&play, self->lab);
+    bool is_good = play_one(self, &play);
 
-    explore->plays++;
     if (is_good && (text[play.len] || !is_as_before(self, &play)))
         is_good = is_trouble(explore, text, "it does not go as before, when it is played again");
-    else if (!is_good && !tap_is_interrupted()) /* else it is over, that is all */
-        (void)is_trouble(explore, play.went, play.run ? play.run->failure.text : "out of memory");
     schedule_done(&play);
     return is_good;
 }
@@ -318,13 +327,10 @@ static bool is_up_to_its_task(struct search *self, const struct program *program
         struct schedule play = {.guard = explore->guard, .text = text, .actors = 2, .units = 1};
 
         memset(text + len, actor, SCHEDULE_CHOICES_MAX - len);
-        explore->plays++;
-        is_good = schedule_play(&play, self->lab);
+        is_good = play_one(self, &play);
         len = play.len;
         text[len] = '\0';
         if (is_good && actor == 'B') explore->refusal = task_refusal(program->task, play.run);
-        if (!is_good && !tap_is_interrupted())
-            (void)is_trouble(explore, text, play.run ? play.run->failure.text : "out of memory");
         if (explore->refusal) is_good = is_trouble(explore, text, explore->refusal->en);
         schedule_done(&play);
     }

@@ -41,19 +41,12 @@ enum {
 /* What the buyer is told of it. */
 static const char *answer_of(guard_status status, outcome which)
 {
-    switch (status) {
-    case GUARD_DONE:
-        return sale_outcome_name(which);
-    case GUARD_BUSY:
-        return sale_outcome_name(OUTCOME_LOCK_TIMEOUT);
-    case GUARD_UNAVAILABLE:
-        return sale_outcome_name(OUTCOME_STORE_UNAVAILABLE);
-    case GUARD_UNKNOWN:
-        return sale_outcome_name(OUTCOME_UNKNOWN);
-    case GUARD_UNSYNCED:
-        return sale_outcome_name(OUTCOME_UNSYNCED);
-    }
-    return NULL;
+    static const outcome undone[] = {[GUARD_BUSY] = OUTCOME_LOCK_TIMEOUT,
+                                     [GUARD_UNAVAILABLE] = OUTCOME_STORE_UNAVAILABLE,
+                                     [GUARD_UNKNOWN] = OUTCOME_UNKNOWN,
+                                     [GUARD_UNSYNCED] = OUTCOME_UNSYNCED};
+
+    return sale_outcome_name(status == GUARD_DONE ? which : undone[status]);
 }
 
 /* Of a process: the stage lets it go on. */
@@ -265,14 +258,16 @@ static void end_group(struct stage_actor *self, pid_t group)
         (void)start_error_say(&self->trouble, "it left a process of its own running");
 }
 
-static void take_answer(struct stage_actor *self, const struct program_answer *answer)
+static void take_answer(struct stage_actor *self, struct program_answer answer)
 {
-    self->told = answer->told;
-    self->status = answer->claim == TASK_BOOKED     ? GUARD_DONE
-                   : answer->claim == TASK_ANYTHING ? GUARD_UNKNOWN
-                                                    : GUARD_BUSY;
+    static const guard_status claims[] = {[TASK_ANYTHING] = GUARD_UNKNOWN,
+                                          [TASK_BOOKED] = GUARD_DONE,
+                                          [TASK_NOT_BOOKED] = GUARD_BUSY};
+
+    self->told = answer.told;
+    self->status = claims[answer.claim];
     self->outcome = OUTCOME_CREATED;
-    if (!self->trouble.text[0]) self->trouble = answer->trouble;
+    if (!self->trouble.text[0]) self->trouble = answer.trouble;
 }
 
 static void run_program(struct stage_actor *self)
@@ -281,26 +276,22 @@ static void run_program(struct stage_actor *self)
     int err[2] = {-1, -1};
     bool is_started =
         pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0;
-    int status = 0;
-    pid_t group = 0;
 
-    for (int i = 0; is_started && i < 2; i++) /* its own end waits, as programs expect */
-        (void)fcntl(i ? err[1] : out[1], F_SETFL, 0);
+    (void)fcntl(out[1], F_SETFL, 0); /* its own ends wait, as programs expect */
+    (void)fcntl(err[1], F_SETFL, 0);
     is_started = is_started && spawn(self, out[1], self->stage->program->is_loud ? -1 : err[1]);
-    group = atomic_load(&self->pid);
-    for (int i = 0; i < 2; i++)
-        (void)close(i ? err[1] : out[1]);
+    pid_t group = atomic_load(&self->pid);
+    (void)close(out[1]);
+    (void)close(err[1]);
     if (is_started) {
-        status = look_after(self);
+        int status = look_after(self);
+
         end_group(self, group);
         self->is_dead = self->died_of != 0;
+        if (!self->is_dead)
+            take_answer(self, program_read(self->stage->program, status, out[0], err[0]));
     } else {
         (void)start_error_say(&self->trouble, "its program could not be started");
-    }
-    if (is_started && !self->is_dead) {
-        struct program_answer answer = program_read(self->stage->program, status, out[0], err[0]);
-
-        take_answer(self, &answer);
     }
     (void)close(out[0]);
     (void)close(err[0]);
@@ -310,12 +301,9 @@ static void run_process(struct stage_actor *self)
 {
     int code = spawn(self, -1, -1) ? look_after(self) : CODE_NOT + GUARD_UNAVAILABLE;
 
-    if (code >= CODE_NOT) {
-        self->status = (guard_status)(code - CODE_NOT);
-        self->told = answer_of(self->status, OUTCOME_COUNT);
-    } else if (code >= CODE_DONE) {
-        self->status = GUARD_DONE;
-        self->outcome = (outcome)(code - CODE_DONE);
+    if (code >= CODE_DONE) {
+        self->status = code < CODE_NOT ? GUARD_DONE : (guard_status)(code - CODE_NOT);
+        self->outcome = code < CODE_NOT ? (outcome)(code - CODE_DONE) : OUTCOME_CREATED;
         self->told = answer_of(self->status, self->outcome);
     } else { /* its buyer was told nothing */
         self->is_dead = true;

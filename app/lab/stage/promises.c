@@ -120,7 +120,7 @@ static bool is_in_books(const struct lab_state *now, const char *order_id)
 /* Somebody has an order, and one who came before and is still there has none yet. */
 static bool is_overtaken(const struct stage *stage, const struct lab_state *now)
 {
-    for (size_t i = 0; i < stage->run->actor_count && stage->keeps_order; i++) {
+    for (size_t i = 0; i < stage->run->actor_count && stage->run->scenario->keeps_order; i++) {
         const struct stage_actor *first = &stage->actors[i];
 
         if (first->came == 0 || first->is_joined || is_in_books(now, first->order_id)) continue;

@@ -158,7 +158,6 @@ void stage_play(struct stage *stage, const struct lab_scenario *scenario)
     if (scenario->cast[0].guard || scenario->cast[0].body)
         stage_sell(stage, scenario->units ? scenario->units : 1);
     if (scenario->locks[0]) show_locks(stage, scenario->locks[0], scenario->locks[1]);
-    stage->keeps_order = scenario->keeps_order;
     for (size_t i = 0; i < scenario->move_count; i++)
         stage_do(stage, &scenario->moves[i]);
     if (scenario->play) scenario->play(stage);

@@ -62,12 +62,11 @@ struct stage {
     unsigned beside;               /* that server, no Redis, has the lock; 0: none */
     unsigned primary;              /* 0: nobody follows anybody */
     unsigned replica;
-    int relay;               /* between them */
-    int port;                /* where that is */
-    bool is_torn;            /* that is broken */
-    struct tap_calls befell; /* owned: what this move did to servers */
-    bool has_lost;           /* an exchange */
-    bool keeps_order;
+    int relay;                    /* between them */
+    int port;                     /* where that is */
+    bool is_torn;                 /* that is broken */
+    struct tap_calls befell;      /* owned: what this move did to servers */
+    bool has_lost;                /* an exchange */
     size_t seen_from;             /* steps before this one are neither looked at nor judged */
     unsigned woken;               /* one after the other, and nobody has done anything since */
     const char *told;             /* what a buyer was told in this move */

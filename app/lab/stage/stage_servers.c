@@ -48,20 +48,15 @@ void stage_replicate(struct stage *stage, unsigned primary, unsigned replica)
     (void)servers_await_replica(stage->servers, primary, replica, why);
 }
 
-static void kill_server(struct stage *stage, unsigned server)
-{
-    if (stage->run->scenario->keeps_servers) {
-        servers_send_away(stage->servers, server);
-    } else {
-        servers_kill(stage->servers, server);
-    }
-    tap_set_server(stage->tap, server, NULL);
-    tap_calls_show(&stage->befell, server, "down", "SIGKILL");
-}
-
 void stage_kill_server(struct stage *stage, const struct stage_move *move)
 {
-    kill_server(stage, move->number);
+    if (stage->run->scenario->keeps_servers) {
+        servers_send_away(stage->servers, move->number);
+    } else {
+        servers_kill(stage->servers, move->number);
+    }
+    tap_set_server(stage->tap, move->number, NULL);
+    tap_calls_show(&stage->befell, move->number, "down", "SIGKILL");
 }
 
 void stage_start_server(struct stage *stage, const struct stage_move *move)
@@ -96,7 +91,7 @@ void stage_mend_link(struct stage *stage, const struct stage_move *move)
 void stage_fail_over(struct stage *stage, const struct stage_move *move)
 {
     (void)move;
-    kill_server(stage, stage->primary);
+    stage_kill_server(stage, &(struct stage_move){.number = stage->primary});
     if (servers_promote(stage->servers, stage->replica, &stage->run->failure))
         tap_calls_show(&stage->befell, stage->replica, "OK", "REPLICAOF NO ONE");
     tap_move(stage->tap, stage->primary, stage->replica);

@@ -15,25 +15,19 @@ static bool is_verb(const struct resp_words *words, size_t at, const char *name)
 static enum protocol_kind kind_of(const struct protocol_speaker *who, struct lk_bytes request,
                                   const char *text)
 {
-    static const struct {
-        const char *verb;
-        enum protocol_kind kind;
-    } table[] = {
-        {"HELLO", PROTOCOL_OWN},          {"AUTH", PROTOCOL_OWN},
-        {"SELECT", PROTOCOL_OWN},         {"CLIENT", PROTOCOL_OWN},
-        {"INFO", PROTOCOL_OWN},           {"ROLE", PROTOCOL_OWN},
-        {"PING", PROTOCOL_OWN},           {"SCRIPT", PROTOCOL_OWN},
-        {"COMMAND", PROTOCOL_OWN},        {"QUIT", PROTOCOL_OWN},
-        {"SUBSCRIBE", PROTOCOL_LISTENS},  {"PSUBSCRIBE", PROTOCOL_LISTENS},
-        {"SSUBSCRIBE", PROTOCOL_LISTENS},
-    };
+    static const char *const own[] = {"HELLO", "AUTH", "SELECT", "CLIENT",  "INFO",
+                                      "ROLE",  "PING", "SCRIPT", "COMMAND", "QUIT"};
+    static const char *const listens[] = {"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"};
     struct resp_words words;
 
     (void)who;
     resp_read_words(request.data, request.len, &words);
     if (words.count == 0) return PROTOCOL_UNANSWERED;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (is_verb(&words, 0, table[i].verb)) return table[i].kind;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (is_verb(&words, 0, own[i])) return PROTOCOL_OWN;
+    }
+    for (size_t i = 0; i < sizeof listens / sizeof listens[0]; i++) {
+        if (is_verb(&words, 0, listens[i])) return PROTOCOL_LISTENS;
     }
     if (text && strstr(text, "hold_check.lua")) return PROTOCOL_OWN; /* a watchdog's look */
     return text && strstr(text, "_renew.lua") ? PROTOCOL_RENEWS : PROTOCOL_SHOWN;

@@ -9,12 +9,16 @@
 
 #include "tap_inside.h"
 
+static void free_call(const struct tap_call *call)
+{
+    free(call->command);
+    free(call->reply);
+}
+
 void tap_calls_free(struct tap_calls *calls)
 {
-    for (size_t i = 0; i < calls->count; i++) {
-        free(calls->list[i].command);
-        free(calls->list[i].reply);
-    }
+    for (size_t i = 0; i < calls->count; i++)
+        free_call(&calls->list[i]);
     free(calls->list);
     *calls = (struct tap_calls){0};
 }
@@ -23,11 +27,8 @@ bool tap_calls_add(struct tap_calls *calls, struct tap_call call)
 {
     struct tap_call *list = realloc(calls->list, (calls->count + 1) * sizeof *list);
 
-    if (!list) {
-        free(call.command);
-        free(call.reply);
-        return false;
-    }
+    if (!list) free_call(&call);
+    if (!list) return false;
     calls->list = list;
     list[calls->count++] = call;
     return true;
@@ -71,12 +72,10 @@ static void leave_out_idle_undos(struct tap_calls *calls)
     size_t kept = 0;
 
     for (size_t i = 0; i < calls->count; i++) {
-        if (is_idle_undo(&calls->list[i])) {
-            free(calls->list[i].command);
-            free(calls->list[i].reply);
-        } else {
+        if (is_idle_undo(&calls->list[i]))
+            free_call(&calls->list[i]);
+        else
             calls->list[kept++] = calls->list[i];
-        }
     }
     calls->count = kept;
 }

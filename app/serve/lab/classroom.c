@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 
 #define SALES  "class-" /* how learners' sales begin */
 #define COOKIE "seat="
@@ -48,12 +49,10 @@ void classroom_free(struct classroom *self)
 /* Random hex digits, and a NUL. */
 static bool draw(char *out, size_t size)
 {
-    unsigned char bytes[CLASS_TOKEN_SIZE];
+    unsigned char bytes[CLASS_TOKEN_SIZE / 2];
 
-    if (getrandom(bytes, size, 0) != (ssize_t)size) return false;
-    for (size_t i = 0; i + 1 < size; i++)
-        out[i] = "0123456789abcdef"[bytes[i] & 15];
-    out[size - 1] = '\0';
+    if (getrandom(bytes, size / 2, 0) != (ssize_t)(size / 2)) return false;
+    hex_write(bytes, size / 2, out);
     return true;
 }
 

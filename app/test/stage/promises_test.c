@@ -5,15 +5,15 @@
 #include "lab/stage/stage_inside.h"
 #include "test/support/testing.h"
 
+static struct lab_scenario scenario;
 static struct lab_run run;
 static struct stage stage;
 
 /* Actors A and B, one unit, two locks, nothing done. */
 BEFORE_EACH()
 {
-    static const struct lab_scenario plain;
-
-    run = (struct lab_run){.scenario = &plain, .actor_count = 2, .lock_count = 2, .units = 1};
+    scenario = (struct lab_scenario){.keeps_order = false};
+    run = (struct lab_run){.scenario = &scenario, .actor_count = 2, .lock_count = 2, .units = 1};
     run.actors[0].name = "A";
     run.actors[1].name = "B";
     stage = (struct stage){.run = &run};
@@ -304,7 +304,7 @@ TEST(who_came_first_is_served_first_if_that_is_promised)
     come(1, 2, "1002");
     order_for(step_by(1), "1002", "y");
     assert_breaks(LAB_KEPT);
-    stage.keeps_order = true;
+    scenario.keeps_order = true;
     stage.actors[0].is_joined = true; /* it has gone */
     (void)step_by(0);
     assert_breaks(LAB_KEPT);
@@ -318,7 +318,7 @@ TEST(who_is_served_is_not_overtaken)
     struct lab_step *step = step_by(0);
 
     run.units = 2;
-    stage.keeps_order = true;
+    scenario.keeps_order = true;
     come(0, 1, "1001");
     come(1, 2, "1002");
     order_for(step, "1001", "x");
