@@ -37,6 +37,14 @@ void lab_run_free(struct lab_run *run)
     free(run);
 }
 
+const struct lab_break *lab_run_break(const struct lab_run *run, enum lab_promise promise)
+{
+    for (size_t i = 0; i < run->break_count; i++) {
+        if (run->breaks[i].promise == promise) return &run->breaks[i];
+    }
+    return NULL;
+}
+
 bool lab_run_is_expected(const struct lab_run *run)
 {
     size_t count = 0;

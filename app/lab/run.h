@@ -185,6 +185,8 @@ struct lab_run {
 
 void lab_run_free(struct lab_run *run);
 
+/* Where it broke that promise; NULL: it did not. */
+const struct lab_break *lab_run_break(const struct lab_run *run, enum lab_promise promise);
 /* Whether it came to its end, and broke exactly what it is expected to break, where it is. */
 bool lab_run_is_expected(const struct lab_run *run);
 

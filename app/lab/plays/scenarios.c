@@ -6,10 +6,10 @@
 #include <string.h>
 
 static const struct lab_scenario *const themes[] = {
-    scenarios_first_locks, scenarios_release,   scenarios_pauses,   scenarios_reentrant,
-    scenarios_servers,     scenarios_waiting,   scenarios_readers,  scenarios_deadlocks,
-    scenarios_counting,    scenarios_waking,    scenarios_buyers,   scenarios_incident,
-    scenarios_databases,   scenarios_ensembles, scenarios_payments, scenarios_articles,
+    scenarios_first_locks, scenarios_release,  scenarios_pauses,   scenarios_reentrant,
+    scenarios_servers,     scenarios_waiting,  scenarios_readers,  scenarios_deadlocks,
+    scenarios_counting,    scenarios_waking,   scenarios_buyers,   scenarios_databases,
+    scenarios_ensembles,   scenarios_payments, scenarios_articles,
 };
 
 const struct guard *scenarios_guard_at(size_t index)

@@ -70,7 +70,6 @@ extern const struct lab_scenario scenarios_counting[];
 extern const struct lab_scenario scenarios_waking[];
 extern const struct lab_scenario scenarios_servers[];
 extern const struct lab_scenario scenarios_buyers[];
-extern const struct lab_scenario scenarios_incident[];
 extern const struct lab_scenario scenarios_databases[];
 extern const struct lab_scenario scenarios_ensembles[];
 extern const struct lab_scenario scenarios_payments[];

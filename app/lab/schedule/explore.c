@@ -287,9 +287,9 @@ static char *play_again(struct search *self, const struct explore_found *found)
     char *json = NULL;
 
     if (schedule_play(&play, self->lab)) {
-        for (size_t i = 0; i < play.run->break_count; i++)
-            is_good |= play.run->breaks[i].promise == found->promise &&
-                       play.run->breaks[i].step == found->length;
+        const struct lab_break *again = lab_run_break(play.run, found->promise);
+
+        is_good = again && again->step == found->length;
     }
     if (is_good) json = schedule_json(&play, LAB_ENGLISH);
     schedule_done(&play);

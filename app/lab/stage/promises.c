@@ -270,14 +270,6 @@ static bool is_broken(enum lab_promise promise, const struct stage *stage,
     return false;
 }
 
-static bool was_broken(const struct lab_run *run, enum lab_promise promise)
-{
-    for (size_t i = 0; i < run->break_count; i++) {
-        if (run->breaks[i].promise == promise) return true;
-    }
-    return false;
-}
-
 void promises_judge(struct stage *stage)
 {
     static const struct lab_state nothing;
@@ -287,7 +279,7 @@ void promises_judge(struct stage *stage)
 
     for (enum lab_promise promise = LAB_KEPT + 1; promise < LAB_PROMISE_COUNT; promise++) {
         if (stage->program && !(stage->program->task->promises & (1U << promise))) continue;
-        if (was_broken(run, promise) || !is_broken(promise, stage, before, step)) continue;
+        if (lab_run_break(run, promise) || !is_broken(promise, stage, before, step)) continue;
         if (step->broken == LAB_KEPT) step->broken = promise;
         run->breaks[run->break_count++] =
             (struct lab_break){.promise = promise, .step = (unsigned)run->step_count};

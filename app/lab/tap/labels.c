@@ -105,23 +105,23 @@ static const char *find_script(const struct labels *labels, const char *sha1)
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-const char *labels_meet(struct labels *labels, const char *actor, struct lk_bytes value)
+const char *labels_meet(struct labels *labels, const char *actor, struct lk_bytes token)
 {
     size_t actor_len = strlen(actor);
     unsigned number = 1;
 
     for (size_t i = 0; i < labels->token_count; i++) {
-        if (strlen(labels->token[i].value) == value.len &&
-            memcmp(labels->token[i].value, value.data, value.len) == 0)
+        if (strlen(labels->token[i].value) == token.len &&
+            memcmp(labels->token[i].value, token.data, token.len) == 0)
             return labels->token[i].label;
         if (strncmp(labels->token[i].label, actor, actor_len) == 0 &&
             labels->token[i].label[actor_len] == '#')
             number++;
     }
-    if (labels->token_count == LABELS_TOKENS_MAX || value.len >= LABEL_VALUE_SIZE) return "<token>";
+    if (labels->token_count == LABELS_TOKENS_MAX || token.len >= LABEL_VALUE_SIZE) return "<token>";
     size_t at = labels->token_count++;
-    memcpy(labels->token[at].value, value.data, value.len);
-    labels->token[at].value[value.len] = '\0';
+    memcpy(labels->token[at].value, token.data, token.len);
+    labels->token[at].value[token.len] = '\0';
     (void)snprintf(labels->token[at].label, LABEL_SIZE, "%.32s#%u", actor, number);
     return labels->token[at].label;
 }

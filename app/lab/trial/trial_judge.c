@@ -166,14 +166,6 @@ static const char *lesson_of_release(const struct lab_run *run, size_t step)
     return has_looked(run, step) ? "get-del" : "overslept-delete";
 }
 
-static bool has_broken(const struct lab_run *run, enum lab_promise promise)
-{
-    for (size_t i = 0; i < run->break_count; i++) {
-        if (run->breaks[i].promise == promise) return true;
-    }
-    return false;
-}
-
 /* ---- judging ----------------------------------------------------------------------------------- */
 
 static bool judge_alone(const struct trial_play *play, struct lab_run *run, struct trial *out)
@@ -217,8 +209,8 @@ static bool judge_books(const struct trial_play *play, struct lab_run *run, stru
     struct trial_finding *finding = &out->findings[is_late ? TRIAL_WRITE : TRIAL_TOGETHER];
     char where[3 * TRIAL_COMMAND_SIZE];
 
-    if ((long long)end->order_count + end->stock == UNITS && !has_broken(run, LAB_OVERSOLD) &&
-        !has_broken(run, LAB_TWO_ORDERS))
+    if ((long long)end->order_count + end->stock == UNITS && !lab_run_break(run, LAB_OVERSOLD) &&
+        !lab_run_break(run, LAB_TWO_ORDERS))
         return false;
     if (!is_news(finding, run, is_late ? "stale-write" : "lost-update")) return false;
     describe(play, out, where, sizeof where);
@@ -267,7 +259,8 @@ static bool judge_answers(struct lab_run *run, struct trial *out)
 {
     struct trial_finding *finding = &out->findings[TRIAL_ANSWERS];
 
-    if (!has_broken(run, LAB_FALSE_ANSWER) || !is_news(finding, run, "checked-write")) return false;
+    if (!lab_run_break(run, LAB_FALSE_ANSWER) || !is_news(finding, run, "checked-write"))
+        return false;
     say(finding,
         "A's buyer was told %s, B's buyer %s; there are %zu orders. Is SOLD said only when it was "
         "written, and BUSY only when it was not?",
