@@ -12,20 +12,16 @@
 
 #include "base/clock.h"
 #include "common/folder.h"
-#include "lab/stage/own_server.h"
 #include "lab/stage/stage.h"
 #include "lab/stage/stage_inside.h"
-#include "start/private_server.h"
 #include "store/app_scripts.h"
 
 enum { HURRY_MS = 2000, ROUND_MS = 50 };
 
 struct lab {
     char dir[PATH_MAX];
-    struct private_server *redis; /* owned, as all below */
+    struct servers *servers; /* owned, as all below */
     struct tap *tap;
-    lk_client *observer;
-    struct servers *servers;
     struct labels labels;
     struct stage_home homes[LAB_ACTORS_MAX];
 };
@@ -105,9 +101,7 @@ void lab_close(struct lab *lab)
     if (!lab) return;
     close_homes(lab, 0);
     tap_close(lab->tap);
-    lk_client_close(lab->observer);
     servers_free(lab->servers);
-    private_server_stop(lab->redis);
     if (lab->dir[0]) folder_remove(lab->dir);
     free(lab);
 }
@@ -115,7 +109,7 @@ void lab_close(struct lab *lab)
 void lab_gather(struct lab *lab, const cpu_set_t *cores)
 {
     (void)sched_setaffinity(0, sizeof *cores, cores);
-    (void)sched_setaffinity(private_server_pid(lab->redis), sizeof *cores, cores);
+    servers_gather(lab->servers, cores);
     tap_gather(lab->tap, cores);
 }
 
@@ -134,31 +128,15 @@ static bool make_folder(struct lab *lab, struct start_error *why)
 struct lab *lab_open(struct start_error *why)
 {
     struct lab *lab = calloc(1, sizeof *lab);
-    struct lk_error err = {0};
-    const char *socket = NULL;
 
     if (!lab) {
         (void)start_error_say(why, "out of memory");
         return NULL;
     }
     if (!make_folder(lab, why)) goto fail;
-    lab->servers = servers_new(lab->dir);
-    if (!lab->servers) {
-        (void)start_error_say(why, "out of memory");
-        goto fail;
-    }
-    lab->redis = private_server_start(PRIVATE_REDIS_IN_MEMORY, lab->dir, why);
-    if (!lab->redis) goto fail;
-    lab->observer =
-        lk_client_open(&(struct lk_client_options){.url = private_server_url(lab->redis),
-                                                   .command_ms = STAGE_LIMIT_MS},
-                       &err);
-    if (!lab->observer) {
-        (void)start_error_say(why, "%s", err.text);
-        goto fail;
-    }
-    socket = strstr(private_server_url(lab->redis), "://");
-    lab->tap = tap_open(lab->dir, socket + 3, &lab->labels, why);
+    lab->servers = servers_open(lab->dir, why);
+    if (!lab->servers) goto fail;
+    lab->tap = tap_open(lab->dir, servers_socket(lab->servers, TAP_SHOP), &lab->labels, why);
     if (!lab->tap || !rehearse(lab, why)) goto fail;
     return lab;
 
@@ -181,8 +159,7 @@ static void hurry(struct stage *stage)
     size_t i = 0;
 
     while (i < stage->run->actor_count && clock_mono_ms() < until_ms) {
-        (void)SERVERS_DO(stage->observer, "FLUSHALL");
-        for (unsigned server = 1; server <= SERVERS_MAX; server++) {
+        for (unsigned server = TAP_SHOP; server <= SERVERS_MAX; server++) {
             lk_client *client = servers_client(stage->servers, server);
 
             if (client) (void)SERVERS_DO(client, "FLUSHALL");
@@ -237,14 +214,14 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
         return NULL;
     }
     *stage = (struct stage){.tap = lab->tap,
-                            .observer = lab->observer,
+                            .observer = servers_client(lab->servers, TAP_SHOP),
                             .servers = lab->servers,
                             .homes = lab->homes,
                             .run = run};
     run->scenario = scenario;
     close_homes(lab, scenario->keeps_actors ? count_cast(scenario) : 0);
     labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */
-    if (SERVERS_DO(lab->observer, "FLUSHALL")) {
+    if (SERVERS_DO(stage->observer, "FLUSHALL")) {
         stage_play(stage, scenario);
     } else {
         (void)start_error_say(&run->failure, "the lab's Redis does not answer");

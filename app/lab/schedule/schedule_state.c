@@ -100,8 +100,7 @@ void schedule_state_past(const struct lab_run *run, size_t steps, struct schedul
 void schedule_state_key(struct stage *stage, struct schedule_key *out)
 {
     *out = empty;
-    mix_server(out, stage, stage->observer);
-    for (unsigned server = 1; server <= stage->run->server_count; server++)
+    for (unsigned server = TAP_SHOP; server <= stage->run->server_count; server++)
         mix_server(out, stage, servers_client(stage->servers, server));
     for (size_t i = 0; i < stage->run->actor_count; i++)
         mix_actor(out, stage, (int)i);

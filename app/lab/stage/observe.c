@@ -11,12 +11,6 @@
 
 enum { LOOK_MS = 1, UUID_LEN = 36, LAPSE_KEY_SIZE = 128 };
 
-/* NULL: it is down. */
-static lk_client *client_of(const struct stage *stage, unsigned server)
-{
-    return server == 0 ? stage->observer : servers_client(stage->servers, server);
-}
-
 static void print_label(struct stage *stage, struct lk_bytes value, char *out, size_t size)
 {
     FILE *text = fmemopen(out, size, "w");
@@ -153,7 +147,7 @@ static bool observe_lock(struct stage *stage, size_t i, struct lab_state *out)
     if (stage->run->lock_servers[i] == TAP_POSTGRES) return observe_database(stage, out);
     if (stage->run->lock_servers[i] == TAP_ZOOKEEPER) return observe_ensemble(stage, out);
     const char *key = stage->run->locks[i];
-    lk_client *client = client_of(stage, stage->run->lock_servers[i]);
+    lk_client *client = servers_client(stage->servers, stage->run->lock_servers[i]);
 
     out->lock[i].lease = LAB_DOWN;
     if (!client) return true;
@@ -289,7 +283,7 @@ bool observe(struct stage *stage, struct lab_state *out)
 static bool lapse_on(struct stage *stage, unsigned server, const char *key, struct tap_calls *out)
 {
     const struct servers_words words[] = {{{"PEXPIRE", key, "0"}}, {{"PTTL", key}}};
-    lk_client *client = client_of(stage, server);
+    lk_client *client = servers_client(stage->servers, server);
     lk_reply *replies[2] = {NULL};
 
     if (!client || !servers_ask_all(client, words, 2, replies)) return false;

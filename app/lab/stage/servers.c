@@ -26,32 +26,23 @@ struct server {
 
 struct servers {
     char dir[PATH_MAX];
-    struct server list[SERVERS_MAX];
-    char sockets[SERVERS_MAX][PATH_MAX];
+    struct server list[1 + SERVERS_MAX]; /* the first is the shop's */
+    char sockets[1 + SERVERS_MAX][PATH_MAX];
     struct database *database; /* owned; NULL: not wanted yet */
     struct ensemble *ensemble; /* likewise */
 };
 
 static struct server *at(struct servers *self, unsigned server)
 {
-    return &self->list[server - 1];
+    return &self->list[server];
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */
 
-struct servers *servers_new(const char *dir)
-{
-    struct servers *self = calloc(1, sizeof *self);
-
-    if (!self) return NULL;
-    (void)snprintf(self->dir, sizeof self->dir, "%s", dir);
-    return self;
-}
-
 void servers_free(struct servers *self)
 {
     if (!self) return;
-    for (unsigned server = 1; server <= SERVERS_MAX; server++)
+    for (unsigned server = TAP_SHOP; server <= SERVERS_MAX; server++)
         servers_kill(self, server); /* there is nothing to save */
     database_stop(self->database);
     ensemble_stop(self->ensemble);
@@ -96,9 +87,28 @@ static bool start_in(struct servers *self, unsigned server, private_kind kind, c
         lk_client_open(&(struct lk_client_options){.url = private_server_url(started->child),
                                                    .command_ms = LIMIT_MS},
                        NULL);
-    (void)snprintf(self->sockets[server - 1], PATH_MAX, "%s",
+    (void)snprintf(self->sockets[server], PATH_MAX, "%s",
                    private_server_url(started->child) + sizeof "unix://" - 1);
-    return started->client || start_error_say(why, "redis-%u does not answer", server);
+    return started->client || start_error_say(why, "%s does not answer", tap_server_name(server));
+}
+
+struct servers *servers_open(const char *dir, struct start_error *why)
+{
+    struct servers *self = calloc(1, sizeof *self);
+
+    if (!self) {
+        (void)start_error_say(why, "out of memory");
+        return NULL;
+    }
+    (void)snprintf(self->dir, sizeof self->dir, "%s", dir);
+    if (start_in(self, TAP_SHOP, PRIVATE_REDIS_IN_MEMORY, dir, why)) return self;
+    servers_free(self);
+    return NULL;
+}
+
+void servers_gather(const struct servers *self, const cpu_set_t *cores)
+{
+    (void)sched_setaffinity(private_server_pid(self->list[TAP_SHOP].child), sizeof *cores, cores);
 }
 
 static bool make_dir(const struct servers *self, const char *name, unsigned server,
@@ -215,7 +225,7 @@ bool servers_prepare_cluster(struct servers *self, struct start_error *why)
 
 lk_client *servers_client(const struct servers *self, unsigned server)
 {
-    return self->list[server - 1].is_away ? NULL : self->list[server - 1].client;
+    return self->list[server].is_away ? NULL : self->list[server].client;
 }
 
 const char *servers_lack(enum tap_server_number which)
@@ -260,7 +270,7 @@ const char *servers_socket(const struct servers *self, unsigned server)
 {
     if (server == TAP_POSTGRES) return database_socket(self->database);
     if (server == TAP_ZOOKEEPER) return ensemble_address(self->ensemble);
-    return self->sockets[server - 1];
+    return self->sockets[server];
 }
 
 /* ---- replicas -------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * The lab's further Redis servers, beside the shop's: "redis-1", "redis-2"... They keep locks, and all they
- * keep is in memory. They are killed, started again empty, and made replicas of each other.
+ * The lab's servers, by their numbers in TAP_SERVER_LIST: the shop's Redis, and further ones, "redis-1", "redis-2"...
+ * These keep locks; they are killed, started again empty, and made replicas of each other. All is in memory.
  *
  * Threads: the lab's, as the kernel ends them with the thread that started them.
  */
@@ -21,12 +21,14 @@ struct servers; /* opaque */
 enum { SERVERS_MAX = 3, SERVERS_WORDS = 4, SERVERS_ASKS_MAX = 3 };
 
 /*
- * None is started yet: that is done for the first scenario that wants them.
+ * The shop's is started in this folder, which is there; others for the first scenario that wants them.
  *
- * Owns     the result is yours: servers_free(). dir, which is there, is copied.
- * Returns  NULL when out of memory.
+ * Owns     the result is yours: servers_free().
+ * Returns  NULL with *why.
  */
-struct servers *servers_new(const char *dir);
+struct servers *servers_open(const char *dir, struct start_error *why);
+/* The shop's runs on these cores from now on. */
+void servers_gather(const struct servers *self, const cpu_set_t *cores);
 void servers_free(struct servers *self);
 
 /* From now on so many are up, empty, and nobody's replica; but of the one that is to follow, 0: none, the primary sees to it,
@@ -46,7 +48,7 @@ bool servers_prepare_beside(struct servers *self, enum tap_server_number which, 
 struct database *servers_database(const struct servers *self);
 struct ensemble *servers_ensemble(const struct servers *self);
 
-/* Of each, from 1: a client of its own for whoever looks on, NULL while it is down; its socket's path. */
+/* Of each: a client of its own for whoever looks on, NULL while it is down; its socket's path. */
 lk_client *servers_client(const struct servers *self, unsigned server);
 const char *servers_socket(const struct servers *self, unsigned server);
 

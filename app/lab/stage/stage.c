@@ -47,29 +47,26 @@ int stage_add(struct stage *stage, const struct stage_cast *cast)
     static const char *const names[LAB_ACTORS_MAX] = {"A", "B", "C", "D"};
     struct lab_run *run = stage->run;
     int actor = (int)run->actor_count;
-    const char *name = NULL;
 
     if (run->actor_count == LAB_ACTORS_MAX) {
         stage_fail(stage, "one actor too many", "the scenario");
         return 0;
     }
-    name = cast->name ? cast->name : names[actor];
-    stage->actors[actor] = (struct stage_actor){
-        .cast = *cast,
-        .stage = stage,
-        .home = &stage->homes[actor],
-        .wants = -1,
-    };
-    if (!stage->homes[actor].client)
-        stage->homes[actor].wire = stage->program ? tap_add_port(stage->tap, name, &run->failure)
-                                                  : tap_add_wire(stage->tap, name, &run->failure);
-    stage->actors[actor].wire = stage->homes[actor].wire;
-    stage->actors[actor].cast.name = name;
-    if (stage->beside) stage->actors[actor].cast.servers |= STAGE_SERVER(stage->beside);
-    add_branches(stage, &stage->actors[actor]);
-    (void)snprintf(stage->actors[actor].order_id, ORDER_ID_MAX, "%d",
-                   STAGE_FIRST_ORDER +
-                       (stage->program && stage->program->task->roles[0] ? 0 : actor));
+    const char *name = cast->name ? cast->name : names[actor];
+    struct stage_actor *self = &stage->actors[actor];
+    struct stage_home *home = &stage->homes[actor];
+    bool is_same_order = stage->program && stage->program->task->roles[0];
+
+    if (!home->client)
+        home->wire = stage->program ? tap_add_port(stage->tap, name, &run->failure)
+                                    : tap_add_wire(stage->tap, name, &run->failure);
+    *self = (struct stage_actor){
+        .cast = *cast, .stage = stage, .home = home, .wire = home->wire, .wants = -1};
+    self->cast.name = name;
+    if (stage->beside) self->cast.servers |= STAGE_SERVER(stage->beside);
+    add_branches(stage, self);
+    (void)snprintf(self->order_id, ORDER_ID_MAX, "%d",
+                   STAGE_FIRST_ORDER + (is_same_order ? 0 : actor));
     run->actors[actor].name = name;
     run->actors[actor].way = cast->guard ? cast->guard->name : "";
     run->actors[actor].is_process = cast->is_process;

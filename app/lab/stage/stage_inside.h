@@ -54,7 +54,7 @@ struct stage_actor {
 
 struct stage {
     struct tap *tap;               /* borrowed */
-    lk_client *observer;           /* borrowed */
+    lk_client *observer;           /* borrowed: of the shop's server */
     struct servers *servers;       /* borrowed */
     struct stage_home *homes;      /* borrowed: of each actor */
     struct lab_run *run;           /* borrowed */

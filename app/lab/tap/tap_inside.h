@@ -60,6 +60,7 @@ struct wire {
     bool is_still;
     bool is_kept;        /* its connections may outlast its actor's end */
     int listener;        /* -1: nobody answers */
+    int port;            /* at which it does; 0: at its path */
     char path[PATH_MAX]; /* of the socket */
     char url[PATH_MAX + 64];
     char point[TAP_POINT_SIZE]; /* of the first wire: of all; "": none */

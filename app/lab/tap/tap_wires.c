@@ -60,12 +60,11 @@ static void lose_server(struct tap *tap, int wire)
 static bool wire_open(struct wire *wire)
 {
     bool is_zookeeper = wire->server == TAP_ZOOKEEPER; /* its clients know no other sockets */
-    int port = 0;
 
     if (wire->is_on_port || is_zookeeper) {
-        wire->listener = link_port(&port);
+        wire->listener = link_port(&wire->port);
         (void)snprintf(wire->url, sizeof wire->url, "%s://127.0.0.1:%d%s",
-                       is_zookeeper ? "zookeeper" : "redis", port,
+                       is_zookeeper ? "zookeeper" : "redis", wire->port,
                        is_zookeeper ? "?session_ms=3000" : "/0");
     } else {
         wire->listener = link_socket(wire->path, true);
@@ -138,19 +137,11 @@ int tap_add_branch(struct tap *tap, int wire, unsigned server, struct start_erro
 
 int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct start_error *why)
 {
-    int wire = -1;
-
     (void)pthread_mutex_lock(&tap->mutex);
-    errno = EMFILE;
-    if (tap->wire_count < TAP_WIRES_MAX) {
-        struct wire *relay = &tap->wires[tap->wire_count];
-
-        *relay = (struct wire){.name = "relay",
-                               .lead = (int)tap->wire_count,
-                               .server = server,
-                               .is_relay = true,
-                               .listener = link_port(out_port)};
-        if (relay->listener >= 0) wire = (int)tap->wire_count++;
+    int wire = add_wire(tap, "relay", -1, server, true);
+    if (wire >= 0) {
+        tap->wires[wire].is_relay = true;
+        *out_port = tap->wires[wire].port;
     }
     return say_added(tap, wire, "relay", why);
 }

@@ -139,7 +139,7 @@ TEST(a_server_that_died_is_started_anew)
     struct start_error why = {0};
 
     app_folder_make(dir);
-    struct servers *servers = servers_new(dir);
+    struct servers *servers = servers_open(dir, &why);
     assert_true(servers_prepare_beside(servers, TAP_POSTGRES, "", &why));
     (void)snprintf(data, sizeof data, "%s", servers_socket(servers, TAP_POSTGRES));
     (void)stpcpy(strrchr(data, '/'), "/data");

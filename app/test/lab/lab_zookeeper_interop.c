@@ -76,7 +76,7 @@ TEST(a_server_that_died_is_started_anew)
     struct start_error why = {0};
 
     app_folder_make(dir);
-    struct servers *servers = servers_new(dir);
+    struct servers *servers = servers_open(dir, &why);
     assert_true(servers_prepare_beside(servers, TAP_ZOOKEEPER, "lock", &why));
     const char *pid_at = strrchr(app_file(dir, "zookeeper_server"), ' ');
     assert_non_null(pid_at);
