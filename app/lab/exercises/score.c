@@ -5,12 +5,9 @@
  *
  * Exit: 0 everything passed, 1 something failed, 2 wrong usage, 3 the lab did not start.
  */
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "guards/guards.h"
 #include "lab/lab.h"

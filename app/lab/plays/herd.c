@@ -3,7 +3,6 @@
  * of them, instead of the one right before its own. libzookeeper's own calls; its callbacks come from its thread.
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #define THREADED /* for the calls that wait */
 #include <zookeeper.h>

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lab/stage/stage.h"
 #include "lab/stage/stage_inside.h"

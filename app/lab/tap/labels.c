@@ -3,11 +3,9 @@
  */
 #include "labels.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
     TOKEN_LEN = 32,
@@ -198,17 +196,12 @@ void labels_print(struct labels *labels, const char *actor, struct lk_bytes text
 
 /* ---- commands and replies -------------------------------------------------------------------- */
 
-static bool is_word(struct lk_bytes word, const char *name)
-{
-    return word.len == strlen(name) && strncasecmp(word.data, name, word.len) == 0;
-}
-
 /* The token that a resource checks is the last argument, however small a number it is. */
 static bool is_fence(const struct labels *labels, const struct resp_words *words, size_t i)
 {
     static const char check[] = "fence-check";
 
-    return i > 1 && i + 1 == words->count && is_word(words->word[0], "EVALSHA") &&
+    return i > 1 && i + 1 == words->count && resp_is(words->word[0], "EVALSHA") &&
            words->word[1].len == SHA1_LEN &&
            strncmp(find_script(labels, words->word[1].data), check, sizeof check - 1) == 0;
 }
@@ -225,7 +218,7 @@ void labels_print_command(struct labels *labels, const char *actor, const struct
 {
     for (size_t i = 0; i < words->count; i++) {
         if (i > 0) (void)fputc(' ', out);
-        if (i == 1 && is_word(words->word[0], "EVAL")) {
+        if (i == 1 && resp_is(words->word[0], "EVAL")) {
             char label[LABEL_SIZE];
 
             name_script(words->word[1], label);
@@ -298,7 +291,7 @@ void labels_print_reply(struct labels *labels, const char *actor, struct lk_byte
                         struct lk_bytes reply, FILE *out)
 {
     if (reply.len == 0) return;
-    if (is_word(verb, "TIME")) {
+    if (resp_is(verb, "TIME")) {
         (void)fputs("[<seconds>, <microseconds>]", out);
     } else if (reply.data[0] == '*') {
         print_array(labels, actor, reply, out);

@@ -3,9 +3,7 @@
  * message of a connection, which has no type; its reply is all up to ReadyForQuery. Over a socket in a folder libpq
  * asks neither for TLS nor for Kerberos. Parameters are not shown: the statement has the words. Any thread.
  */
-#include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include "protocol.h"
 

@@ -2,14 +2,12 @@
  * What passes between a client and Redis, to the tap (protocol.h): resp.c has its framing, labels.c its words.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "protocol.h"
 
-static bool is_verb(const struct resp_words *words, size_t at, const char *name)
+static bool is_verb(const struct resp_words *words, const char *name)
 {
-    return at < words->count && words->word[at].len == strlen(name) &&
-           strncasecmp(words->word[at].data, name, strlen(name)) == 0;
+    return words->count > 0 && resp_is(words->word[0], name);
 }
 
 static enum protocol_kind kind_of(const struct protocol_speaker *who, struct lk_bytes request,
@@ -24,10 +22,10 @@ static enum protocol_kind kind_of(const struct protocol_speaker *who, struct lk_
     resp_read_words(request.data, request.len, &words);
     if (words.count == 0) return PROTOCOL_UNANSWERED;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        if (is_verb(&words, 0, own[i])) return PROTOCOL_OWN;
+        if (is_verb(&words, own[i])) return PROTOCOL_OWN;
     }
     for (size_t i = 0; i < sizeof listens / sizeof listens[0]; i++) {
-        if (is_verb(&words, 0, listens[i])) return PROTOCOL_LISTENS;
+        if (is_verb(&words, listens[i])) return PROTOCOL_LISTENS;
     }
     if (text && strstr(text, "hold_check.lua")) return PROTOCOL_OWN; /* a watchdog's look */
     return text && strstr(text, "_renew.lua") ? PROTOCOL_RENEWS : PROTOCOL_SHOWN;
@@ -58,12 +56,12 @@ static bool learn(const struct protocol_speaker *who, struct lk_bytes request,
 
     resp_read_words(request.data, request.len, &words);
     if (words.count < 2) return false;
-    if (!reply.data && is_verb(&words, 0, "EVAL"))
+    if (!reply.data && is_verb(&words, "EVAL"))
         labels_learn_script(who->labels, lk_bytes_of(who->memo), words.word[1]);
     if (!reply.data || reply.len == 0) return false;
-    if (is_verb(&words, 0, "SCRIPT") && words.count > 2 && reply.data[0] == '$')
+    if (is_verb(&words, "SCRIPT") && words.count > 2 && reply.data[0] == '$')
         labels_learn_script(who->labels, resp_string(reply.data, reply.len), words.word[2]);
-    if (is_verb(&words, 0, "EVALSHA") && reply.len > 9 && memcmp(reply.data, "-NOSCRIPT", 9) == 0)
+    if (is_verb(&words, "EVALSHA") && reply.len > 9 && memcmp(reply.data, "-NOSCRIPT", 9) == 0)
         (void)snprintf(who->memo, PROTOCOL_MEMO_SIZE, "%.*s", (int)words.word[1].len,
                        words.word[1].data);
     return false;
@@ -75,7 +73,7 @@ static void tame(char *bytes, struct lk_bytes request)
     struct resp_words words;
 
     resp_read_words(request.data, request.len, &words);
-    if (words.count > 1 && is_verb(&words, 0, "HELLO") && words.word[1].len == 1)
+    if (words.count > 1 && is_verb(&words, "HELLO") && words.word[1].len == 1)
         bytes[words.word[1].data - request.data] = '1';
 }
 
@@ -95,7 +93,7 @@ static enum protocol_event event_of(const struct protocol_speaker *who, struct l
     if (!only_events) return PROTOCOL_REPLY;
     resp_read_words(piece.data, piece.len, &words);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (!is_verb(&words, 0, table[i].verb)) continue;
+        if (!is_verb(&words, table[i].verb)) continue;
         words.word[0] = lk_bytes_of(table[i].said);
         if (words.count > table[i].words) words.count = table[i].words;
         if (out) labels_print_command(who->labels, who->actor, &words, out);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Bytes of the first line with its CRLF; 0: not whole. */
 static size_t line_length(const char *bytes, size_t len)
@@ -76,4 +77,9 @@ void resp_read_words(const char *bytes, size_t len, struct resp_words *out)
         out->word[out->count++] = resp_string(bytes + used, (size_t)part);
         used += (size_t)part;
     }
+}
+
+bool resp_is(struct lk_bytes word, const char *name)
+{
+    return word.len == strlen(name) && strncasecmp(word.data, name, word.len) == 0;
 }

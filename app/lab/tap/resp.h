@@ -4,6 +4,7 @@
 #ifndef SECKILL_LAB_RESP_H
 #define SECKILL_LAB_RESP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lockkit/reply.h"
@@ -23,6 +24,9 @@ void resp_read_words(const char *bytes, size_t len, struct resp_words *out);
 
 /* The rest of a value's first line, behind its sign: "OK", "42", an error's words. */
 struct lk_bytes resp_line(const char *bytes, size_t len);
+
+/* Whether a word is that name, in letters of either case. */
+bool resp_is(struct lk_bytes word, const char *name);
 
 /* What a bulk string holds, or a simple one; data is NULL when it is neither, or nil. */
 struct lk_bytes resp_string(const char *bytes, size_t len);

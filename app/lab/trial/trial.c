@@ -4,7 +4,6 @@
 #include "trial.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/lab.h"
