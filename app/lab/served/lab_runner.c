@@ -13,15 +13,6 @@
 #include "lab/show/render.h"
 #include "lab/stage/servers.h"
 
-/* What is played: one of the three. */
-struct wish {
-    const struct lab_scenario *scenario;
-    struct schedule *schedule;
-    struct explore *search;
-    enum lab_language language;
-    int64_t limit_ms;
-};
-
 /* In a queue, on its thread's stack. */
 struct turn {
     struct turn *next;
@@ -38,7 +29,8 @@ struct lab_runner {
     bool is_late;       /* interrupted because of limit_ms */
     bool is_done;       /* status and answer are there */
     bool is_asked;      /* wish is there, and does not play yet */
-    struct wish wish;
+    struct lab_wish wish;
+    int64_t limit_ms; /* of it */
     lab_runner_status status;
     struct lab_runner_answer answer;
 };
@@ -65,7 +57,7 @@ static lab_runner_status take_json(char *json, struct lab_runner_answer *out)
     return LAB_RUNNER_FAILED;
 }
 
-static lab_runner_status play_in(struct lab *lab, const struct wish *wish,
+static lab_runner_status play_in(struct lab *lab, const struct lab_wish *wish,
                                  struct lab_runner_answer *out)
 {
     struct schedule *schedule = wish->schedule;
@@ -98,7 +90,7 @@ static lab_runner_status search_in(struct lab *lab, struct explore *search,
 }
 
 /* In the lab, opened if it is not; one that something went wrong with is closed. */
-static lab_runner_status play(struct lab **lab, const struct wish *wish,
+static lab_runner_status play(struct lab **lab, const struct lab_wish *wish,
                               struct lab_runner_answer *out)
 {
     const char *lacks = wish->scenario ? servers_lack(wish->scenario->beside) : NULL;
@@ -124,7 +116,7 @@ static void answer_locked(struct lab_runner *self, lab_runner_status status,
         self->status = LAB_RUNNER_STOPPED;
     } else if (status == LAB_RUNNER_FAILED && self->is_late) {
         (void)start_error_say(&self->answer.why, "it took longer than %lld ms and was interrupted",
-                              (long long)self->wish.limit_ms);
+                              (long long)self->limit_ms);
     }
     self->is_done = true;
     (void)pthread_cond_broadcast(&self->changed);
@@ -133,7 +125,7 @@ static void answer_locked(struct lab_runner *self, lab_runner_status status,
 /* Play what was asked for; the mutex is free meanwhile. */
 static void serve_locked(struct lab_runner *self, struct lab **lab)
 {
-    struct wish wish = self->wish;
+    struct lab_wish wish = self->wish;
     struct lab_runner_answer answer = {0};
 
     self->is_asked = false;
@@ -209,8 +201,8 @@ static bool take_turn_locked(struct lab_runner *self)
     return is_ours;
 }
 
-static lab_runner_status ask(struct lab_runner *self, const struct wish *wish,
-                             struct lab_runner_answer *out)
+lab_runner_status lab_runner_play(struct lab_runner *self, const struct lab_wish *wish,
+                                  struct lab_runner_answer *out)
 {
     lab_runner_status status = LAB_RUNNER_BUSY;
 
@@ -220,8 +212,11 @@ static lab_runner_status ask(struct lab_runner *self, const struct wish *wish,
         self->is_late = self->is_done = false;
         self->is_asked = true;
         self->wish = *wish;
+        self->limit_ms = wish->scenario ? self->options.limit_ms
+                         : wish->search ? wish->search->limit_ms + LAB_RUNNER_SCHEDULE_MS
+                                        : LAB_RUNNER_SCHEDULE_MS;
         (void)pthread_cond_broadcast(&self->changed);
-        await_answer_locked(self, clock_mono_ms() + wish->limit_ms);
+        await_answer_locked(self, clock_mono_ms() + self->limit_ms);
         status = self->status;
         *out = self->answer;
         self->is_taken = false;
@@ -231,33 +226,6 @@ static lab_runner_status ask(struct lab_runner *self, const struct wish *wish,
     }
     (void)pthread_mutex_unlock(&self->mutex);
     return status;
-}
-
-lab_runner_status lab_runner_play(struct lab_runner *self, const struct lab_scenario *scenario,
-                                  enum lab_language language, struct lab_runner_answer *out)
-{
-    return ask(self,
-               &(struct wish){
-                   .scenario = scenario, .language = language, .limit_ms = self->options.limit_ms},
-               out);
-}
-
-lab_runner_status lab_runner_play_schedule(struct lab_runner *self, struct schedule *schedule,
-                                           enum lab_language language,
-                                           struct lab_runner_answer *out)
-{
-    return ask(self,
-               &(struct wish){
-                   .schedule = schedule, .language = language, .limit_ms = LAB_RUNNER_SCHEDULE_MS},
-               out);
-}
-
-lab_runner_status lab_runner_explore(struct lab_runner *self, struct explore *search,
-                                     struct lab_runner_answer *out)
-{
-    int64_t limit_ms = search->limit_ms + LAB_RUNNER_SCHEDULE_MS;
-
-    return ask(self, &(struct wish){.search = search, .limit_ms = limit_ms}, out);
 }
 
 struct lab_runner *lab_runner_new(const struct lab_runner_options *options)

@@ -48,22 +48,22 @@ struct lab_runner_answer {
     bool is_broken; /* PLAYED: a promise was */
 };
 
+/* What is to be played: one of the three; borrowed. */
+struct lab_wish {
+    const struct lab_scenario *scenario;
+    struct schedule *schedule; /* its run is not kept, the rest of what came of it is there */
+    struct explore *search;    /* the answer is explore_json()'s */
+    enum lab_language language;
+};
+
 /*
- * Play a scenario and wait for it.
+ * Play it and wait for it: a scenario for limit_ms, a schedule for LAB_RUNNER_SCHEDULE_MS, a search for its own limit and
+ * that.
  *
- * Units    comes back within limit_ms and what it takes to put an interrupted run away.
+ * Units    comes back within that and what it takes to put an interrupted run away.
  * Threads  any; who has to wait is served in the order of coming, or told BUSY.
  */
-lab_runner_status lab_runner_play(struct lab_runner *self, const struct lab_scenario *scenario,
-                                  enum lab_language language, struct lab_runner_answer *out);
-
-/* Likewise a schedule, for LAB_RUNNER_SCHEDULE_MS; its run is not kept, the rest of what came of it is there. */
-lab_runner_status lab_runner_play_schedule(struct lab_runner *self, struct schedule *schedule,
-                                           enum lab_language language,
-                                           struct lab_runner_answer *out);
-
-/* Likewise a search, for its own limit and LAB_RUNNER_SCHEDULE_MS; the answer is explore_json()'s. */
-lab_runner_status lab_runner_explore(struct lab_runner *self, struct explore *search,
-                                     struct lab_runner_answer *out);
+lab_runner_status lab_runner_play(struct lab_runner *self, const struct lab_wish *wish,
+                                  struct lab_runner_answer *out);
 
 #endif

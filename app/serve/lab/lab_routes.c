@@ -168,7 +168,8 @@ void lab_routes_run_scenario(struct service *service, struct http_request *reque
         return;
     }
     if (!take_turn(service, request, scenario->name, "")) return;
-    lab_runner_status status = lab_runner_play(service->lab, scenario, language, &answer);
+    lab_runner_status status = lab_runner_play(
+        service->lab, &(struct lab_wish){.scenario = scenario, .language = language}, &answer);
     classroom_end_play(service->classroom, request->seat, false);
     log_run(scenario->name, status, &answer.why);
     send_run(request, status, &answer);
@@ -223,7 +224,8 @@ void lab_routes_play(struct service *service, struct http_request *request, cons
                                 .units = play.sale.initial};
     if (!schedule.guard || !take_turn(service, request, schedule.guard->name, play.schedule))
         return;
-    lab_runner_status status = lab_runner_play_schedule(service->lab, &schedule, language, &answer);
+    lab_runner_status status = lab_runner_play(
+        service->lab, &(struct lab_wish){.schedule = &schedule, .language = language}, &answer);
     classroom_end_play(service->classroom, request->seat, answer.is_broken);
     if (status != LAB_RUNNER_PLAYED) log_run(schedule.guard->name, status, &answer.why);
     if (status == LAB_RUNNER_PLAYED && play.schedule[schedule.len]) {
@@ -316,7 +318,8 @@ void lab_routes_explore(struct service *service, struct http_request *request, c
                              .goes_on = http_has_socket(request) ? goes_on : NULL,
                              .goes_on_arg = &searcher};
     if (!search.guard || !take_turn(service, request, search.guard->name, "")) return;
-    lab_runner_status status = lab_runner_explore(service->lab, &search, &answer);
+    lab_runner_status status =
+        lab_runner_play(service->lab, &(struct lab_wish){.search = &search}, &answer);
     classroom_end_play(service->classroom, request->seat, false); /* it is not his own doing */
     log_run(search.guard->name, status, &answer.why);
     if (searcher.has_begun)

@@ -177,7 +177,8 @@ static void *visit(void *arg)
 {
     struct visitor *self = arg;
 
-    self->status = lab_runner_play(self->runner, self->scenario, LAB_ENGLISH, &self->answer);
+    self->status = lab_runner_play(self->runner, &(struct lab_wish){.scenario = self->scenario},
+                                   &self->answer);
     return NULL;
 }
 
@@ -208,7 +209,8 @@ static lab_runner_status play_named(struct lab_runner *runner, const char *name)
     lab_runner_status status = LAB_RUNNER_FAILED;
 
     for (int i = 0; i < APP_LAB_TRIES && status == LAB_RUNNER_FAILED; i++)
-        status = lab_runner_play(runner, scenarios_named(name), LAB_ENGLISH, &answer);
+        status =
+            lab_runner_play(runner, &(struct lab_wish){.scenario = scenarios_named(name)}, &answer);
     assert_int_equal(answer.json != NULL, status == LAB_RUNNER_PLAYED);
     if (answer.json) assert_non_null(strstr(answer.json, "\"isExpected\":true"));
     free(answer.json);
@@ -258,7 +260,8 @@ TEST(a_run_that_takes_too_long_is_ended_and_the_next_one_plays)
     struct lab_runner *runner = start(1500, 0);
     struct lab_runner_answer answer;
 
-    assert_int_equal(lab_runner_play(runner, &waits, LAB_ENGLISH, &answer), LAB_RUNNER_FAILED);
+    assert_int_equal(lab_runner_play(runner, &(struct lab_wish){.scenario = &waits}, &answer),
+                     LAB_RUNNER_FAILED);
     assert_string_equal(answer.why.text, "it took longer than 1500 ms and was interrupted");
     assert_null(answer.json);
     assert_true(clock_mono_ms() - began_ms < PROMPT_MS);
@@ -274,7 +277,8 @@ TEST(a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab, struct 
     struct lab_runner *runner = start(0, 0);
     struct lab_runner_answer answer;
 
-    assert_int_equal(lab_runner_play(runner, &mistakes, LAB_ENGLISH, &answer), LAB_RUNNER_FAILED);
+    assert_int_equal(lab_runner_play(runner, &(struct lab_wish){.scenario = &mistakes}, &answer),
+                     LAB_RUNNER_FAILED);
     assert_non_null(strstr(answer.why.text, "step 1: seckill:{lamp}:lock: there was no lease"));
     assert_true(app_eventually(app_lab_is_gone, self->dir, PATIENCE_MS));
     assert_int_equal(play_named(runner, "thread-lock"), LAB_RUNNER_PLAYED);
@@ -293,7 +297,8 @@ TEST(a_stop_ends_what_plays_at_once_and_leaves_nothing_behind, struct fixture *s
     int64_t began_ms = clock_mono_ms();
     lab_runner_stop(runner);
     assert_int_equal(end_of(&visitor), LAB_RUNNER_STOPPED);
-    assert_int_equal(lab_runner_play(runner, &waits, LAB_ENGLISH, &answer), LAB_RUNNER_STOPPED);
+    assert_int_equal(lab_runner_play(runner, &(struct lab_wish){.scenario = &waits}, &answer),
+                     LAB_RUNNER_STOPPED);
     lab_runner_free(runner);
     assert_true(clock_mono_ms() - began_ms < PROMPT_MS);
     assert_true(app_lab_is_gone(self->dir));
@@ -348,7 +353,8 @@ TEST(an_answer_has_a_largest_size)
     memset(long_text, 'x', sizeof long_text - 1);
     scenario.lesson.en = long_text;
     (void)sem_post(&gate.may_end);
-    assert_int_equal(lab_runner_play(runner, &scenario, LAB_ENGLISH, &answer), LAB_RUNNER_FAILED);
+    assert_int_equal(lab_runner_play(runner, &(struct lab_wish){.scenario = &scenario}, &answer),
+                     LAB_RUNNER_FAILED);
     assert_string_equal(answer.why.text, "its answer would be too large");
     lab_runner_free(runner);
 }
