@@ -20,8 +20,12 @@ has_stack() { # FUNCTION...: the one called by the next
     done
 }
 
-is_gone() {
-    ! grep -aqsF "$work/data" /proc/[0-9]*/cmdline
+is_gone() { # a while after they were killed
+    for _ in $(seq 100); do
+        grep -aqsF "$work/data" /proc/[0-9]*/cmdline || return 0
+        sleep 0.05
+    done
+    return 1
 }
 
 service="$build/seckilld --lab --connections 4 --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --data $work/data"
