@@ -574,7 +574,8 @@ static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
     log_line(LOG_INFO, "stopping");
     if (drain(parts, drain_ms, ours)) return;
     log_line(LOG_WARN, "stopping at once");
-    private_server_stop(parts->redis);
+    limit_stop("", 0);
+    private_server_stop(parts->redis); /* which it kills, should it hang */
     private_server_stop(parts->postgres);
     _exit(EXIT_FAILED);
 }
