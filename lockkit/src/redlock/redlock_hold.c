@@ -48,6 +48,9 @@ static void member_renewed(lk_lock *lock, lk_status status, int64_t begin, int64
     struct redlock *self = member->redlock;
     lk_lock *whole = &self->base;
 
+    /* The whole is lost: the votes that are left end with their leases. */
+    if (atomic_load(&whole->state) == LOCK_LOST)
+        (void)lki_watchdog_remove_by(lock->client->watchdog, lock, 0);
     bool is_news = lki_redlock_regain(member, status);
     if (status != LK_OK || atomic_load(&lock->state) != LOCK_HELD) return;
     prolong(lock, ends);
