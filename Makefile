@@ -88,7 +88,7 @@ run_tests = BUILD_DIR=$(O) LANES=$(LANES) REPEAT=$(REPEAT) $(if $(PAUSES),.ci/pa
 unit: LANES := 2
 unit: $(UNITS) ## unit tests alone: no network, seconds
 	@$(run_tests) unit 60 $(UNITS)
-itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1|MS: processors stand still
+itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized promtool haproxy pgbouncer ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1|MS: processors stand still
 	@$(run_tests) itest 300 $(ITESTS)
 soak: LANES := 1
 soak: test-deps promtool haproxy pgbouncer ## tests of sustained load, chance and memory, one after the other
