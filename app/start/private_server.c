@@ -11,7 +11,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -22,6 +24,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,14 +159,27 @@ static bool lock_folder(struct private_server *self, struct start_error *why)
     return true;
 }
 
+/* For where no user namespace can be had (chroots, most containers). Folders of root's stay open to it. */
+static bool become_nobody(void)
+{
+    enum { NOBODY = 65534, REACH = 1U << CAP_DAC_OVERRIDE };
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct reach[_LINUX_CAPABILITY_U32S_3] = {{REACH, REACH, REACH}};
+
+    return prctl(PR_SET_KEEPCAPS, 1) == 0 && setgroups(0, NULL) == 0 &&
+           setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0 &&
+           syscall(SYS_capset, &header, reach) == 0 &&
+           prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, 0, 0) == 0;
+}
+
 bool private_server_is_this(int argc, char **argv)
 {
     /* argv: the name above, our parent's pid, then the program and its arguments */
     if (argc < 4 || strcmp(argv[0], becomes_server) != 0) return false;
     bool is_shell = strcmp(argv[2], "sh") == 0;
     /* PostgreSQL does not run as root: here it is nobody, who owns what root owns. */
-    if (is_shell && geteuid() == 0 && unshare(CLONE_NEWUSER) != 0)
-        (void)dprintf(STDOUT_FILENO, "as root it needs a user namespace: %s\n",
+    if (is_shell && geteuid() == 0 && unshare(CLONE_NEWUSER) != 0 && !become_nobody())
+        (void)dprintf(STDOUT_FILENO, "as root it must become nobody: %s\n",
                       strerrordesc_np(errno)); /* a buffer would be gone with execvp() */
     /* Of PostgreSQL SIGTERM would only ask its clients to leave. */
     if (prctl(PR_SET_PDEATHSIG, is_shell ? SIGINT : SIGTERM) != 0) _exit(126);
