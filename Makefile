@@ -157,8 +157,8 @@ LIBDIR ?= lib
 in_place = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' REQUIRES='$(patsubst -l%,%,$(LIBS_lockkit))' app/install/install
 install: all ; @$(in_place) $(O) $(VERSION) ## under PREFIX [/usr/local], and all that below DESTDIR
 uninstall: ; @$(in_place) --remove $(O) $(VERSION) ## remove what install put there
-dist: $(UPLOT) ## a tarball of what is committed, the same bytes each time: build/dist/
-	@.ci/package dist seckill-$(VERSION) build/web/npm.done $(UPLOT)
+dist: build/web/npm.done $(UPLOT) ## a tarball of what is committed, the same bytes each time: build/dist/
+	@.ci/package dist seckill-$(VERSION) $^
 deb: deps dist ; @.ci/package deb seckill-$(VERSION) ## Debian packages of it, judged by lintian: build/deb/; the unit tests, too: DEB_BUILD_OPTIONS=
 abi: deps $(SO) ; @.ci/abi $(SO) ## what programs rely on in liblockkit.so is as in the newest tag
 deps: ; @.ci/deps --build ## install what is missing to build and test (apt)

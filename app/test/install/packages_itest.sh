@@ -18,7 +18,7 @@ dist_in() ( # DIR UMASK: a clone there, with what npm fetched here
     umask "$2"
     sleep 1.1 # the time of the second one is another
     mkdir -p build/web/uplot
-    cp "$OLDPWD/build/web/npm.done" build/web && cp "$OLDPWD"/build/web/uplot/* build/web/uplot || exit 1
+    touch build/web/npm.done && cp "$OLDPWD"/build/web/uplot/* build/web/uplot || exit 1
     make -s -o build/web/npm.done dist
 )
 
@@ -44,6 +44,15 @@ check_dist() {
     check "it has what is committed, and the pages' library" same "$work/expected" "$work/files"
     check "the pages are built of it without git and network" builds_alone
 }
+
+# make would go on with what is there; this npm brings half of it, and says that all went well.
+fetches_half() (
+    uplot=$work/half/node_modules/uplot
+    mkdir "$work/half"
+    printf '#!/bin/sh\n%s\n' "mkdir -p $uplot/dist && touch $uplot/LICENSE $uplot/dist/uPlot.min.css" >"$work/half/npm"
+    chmod +x "$work/half/npm"
+    ! PATH=$work/half:$PATH web/fetch.sh "$work/half" && [ ! -e "$work/half/uplot" ]
+)
 
 # The library again, or without a function.
 relink() { # NAME [WITHOUT]
@@ -86,5 +95,6 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
 else
     skip "make dist" "no git repository here: this is what it made"
 fi
+check "of a fetch that fails half way nothing is there" fetches_half
 check_abi
 checks_end
