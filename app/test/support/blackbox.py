@@ -16,6 +16,12 @@ def check(what, is_good, said=''):
         print(f'# {said}', file=sys.stderr, flush=True)
 
 
+def skip(what, why):
+    global _checks
+    _checks += 1
+    print(f'ok {_checks} - {what} # SKIP {why}', flush=True)
+
+
 def checks_end():
     print(f'1..{_checks}')
     sys.exit(_failures > 0)

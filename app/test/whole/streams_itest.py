@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Programs whose standard streams are closed: none of their files or connections takes the place of one.
+"""Programs whose standard streams are closed: none of their files or connections takes the place of one. Without --lab only
+CAP_SYS_PTRACE sees seckilld's.
 
 Needs BUILD_DIR; runs at the root."""
 import os, socket, subprocess, sys, tempfile, urllib.request
@@ -26,7 +27,7 @@ def child_of(pid):
 def main(data):
     with socket.create_server(('127.0.0.1', 0)) as free:
         address = '127.0.0.1:%d' % free.getsockname()[1]
-    service = start(f'{BIN}/seckilld', '--listen', address, '--admin-listen', '127.0.0.1:0', '--data', data)
+    service = start(f'{BIN}/seckilld', '--lab', '--listen', address, '--admin-listen', '127.0.0.1:0', '--data', data)
     try:
         is_ready = eventually(lambda: urllib.request.urlopen(f'http://{address}/readyz', timeout=5).status == 200)
         check('seckilld serves', is_ready)
