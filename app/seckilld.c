@@ -123,7 +123,7 @@ static int open_client(const char *url, const struct config *config,
                                         .command_ms = COMMAND_MS + sync_ms,
                                         .sync_replicas = deployment->sync_replicas,
                                         .sync_ms = sync_ms,
-                                        .is_impatient = deployment->kind == DEPLOYMENT_SINGLE,
+                                        .fail_fast = deployment->kind == DEPLOYMENT_SINGLE,
                                         .on_event = on_event,
                                         .on_event_arg = parts};
     struct start_error why = {0};

@@ -512,7 +512,7 @@ struct book *book_new(const struct book_options *options, struct start_error *wh
     self->client = lk_client_open(&(struct lk_client_options){.url = options->url,
                                                               .password = options->password,
                                                               .may_be_down = true,
-                                                              .is_impatient = true,
+                                                              .fail_fast = true,
                                                               .pool_size = POOL_SIZE,
                                                               .on_event = options->on_event,
                                                               .on_event_arg = options->arg},

@@ -314,7 +314,7 @@ static void linger(const struct kinds_hold *hold)
 
     if (hold->request->kind->is_redlock) until_ms = ctl_now_ms() + REDLOCK_LINGER_MS;
     for (size_t i = 0; i < hold->client_count; i++)
-        while (lk_client_owes(hold->clients[i]) && ctl_now_ms() < until_ms)
+        while (lk_client_has_pending_undo(hold->clients[i]) && ctl_now_ms() < until_ms)
             (void)poll(NULL, 0, LOOK_MS);
 }
 

@@ -22,7 +22,7 @@ enum { PIECE_MS = 500 }; /* of a wait */
 
 struct advisory {
     lk_lock base;
-    struct postgres_link *link; /* lent by the pool; NULL: none */
+    struct postgres_conn *conn; /* lent by the pool; NULL: none */
     atomic_int fd;              /* its socket, while it is held */
     int64_t wait_until;
 };
@@ -51,10 +51,10 @@ static lk_status ask_for(struct advisory *self, int64_t piece_ms, int64_t deadli
     lk_lock *lock = &self->base;
     const struct postgres_statement take = POSTGRES_STATEMENT(
         piece_ms > 0 ? wait_for_it : try_it, lock->key,
-        POSTGRES_NUMBER(PQbackendPID(self->link->conn)),
+        POSTGRES_NUMBER(PQbackendPID(self->conn->pg)),
         POSTGRES_NUMBER(lock->is_renewed ? 0 : lock->lease_ms), POSTGRES_NUMBER(piece_ms));
     PGresult *answer = NULL;
-    lk_status status = postgres_link_ask(self->link, &take, deadline, &answer, err);
+    lk_status status = postgres_conn_ask(self->conn, &take, deadline, &answer, err);
 
     if (status == LK_OK && PQntuples(answer) == 0)
         status = LKI_FAIL(err, LK_INVALID,
@@ -88,12 +88,12 @@ static lk_status wait_for(struct advisory *self, struct lk_error *err)
 static lk_status give_back(struct advisory *self, int64_t deadline, struct lk_error *err)
 {
     const struct postgres_statement leave = {.sql = leave_it};
-    struct postgres_link *link = self->link;
-    lk_status status = postgres_link_ask(link, &leave, deadline, NULL, err);
+    struct postgres_conn *conn = self->conn;
+    lk_status status = postgres_conn_ask(conn, &leave, deadline, NULL, err);
 
-    if (status != LK_OK) postgres_link_end(link);
-    self->link = NULL;
-    postgres_return(self->base.client, link);
+    if (status != LK_OK) postgres_conn_end(conn);
+    self->conn = NULL;
+    postgres_return(self->base.client, conn);
     return status;
 }
 
@@ -102,11 +102,11 @@ static lk_status advisory_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_
 {
     struct advisory *self = (struct advisory *)(void *)lock;
     struct postgres *postgres = lock->client->backend_state;
-    lk_status status = postgres_borrow(lock->client, deadline, &self->link, err);
+    lk_status status = postgres_borrow(lock->client, deadline, &self->conn, err);
 
     if (out_ttl_ms) *out_ttl_ms = -2;
     if (status != LK_OK) return status;
-    (void)snprintf(lock->token, sizeof lock->token, "%s", self->link->name);
+    (void)snprintf(lock->token, sizeof lock->token, "%s", self->conn->name);
     if (out_ttl_ms) {
         status = wait_for(self, err);
     } else {
@@ -116,11 +116,11 @@ static lk_status advisory_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_
     if (status == LK_OK) {
         struct epoll_event until_end = {.events = EPOLLRDHUP | EPOLLET};
 
-        atomic_store(&self->fd, PQsocket(self->link->conn));
+        atomic_store(&self->fd, PQsocket(self->conn->pg));
         (void)epoll_ctl(postgres->ends_fd, EPOLL_CTL_ADD, atomic_load(&self->fd), &until_end);
     } else if (status == LK_INVALID || (status == LK_BUSY && !out_ttl_ms)) {
-        postgres_return(lock->client, self->link); /* nothing was taken */
-        self->link = NULL;
+        postgres_return(lock->client, self->conn); /* nothing was taken */
+        self->conn = NULL;
     } else {
         (void)give_back(self, lki_context_deadline(lock->client, 0), NULL);
     }
@@ -135,7 +135,7 @@ static lk_status advisory_renew(lk_lock *lock, int64_t lease_ms, int64_t deadlin
     const struct postgres_statement prolong =
         POSTGRES_STATEMENT(renew_it, POSTGRES_NUMBER(lock->is_renewed ? 0 : lease_ms));
     PGresult *answer = NULL;
-    lk_status status = postgres_link_ask(((struct advisory *)(void *)lock)->link, &prolong,
+    lk_status status = postgres_conn_ask(((struct advisory *)(void *)lock)->conn, &prolong,
                                          deadline, &answer, err);
 
     PQclear(answer);
@@ -158,7 +158,7 @@ static lk_status advisory_release(lk_lock *lock, int64_t deadline, struct lk_err
     struct postgres *postgres = lock->client->backend_state;
     lk_status status = LK_UNREACHABLE;
 
-    if (self->link) {
+    if (self->conn) {
         (void)epoll_ctl(postgres->ends_fd, EPOLL_CTL_DEL, atomic_exchange(&self->fd, -1), NULL);
         status = give_back(self, deadline, NULL);
     }
@@ -173,9 +173,9 @@ static void advisory_free(lk_lock *lock)
 {
     struct advisory *self = (struct advisory *)(void *)lock;
 
-    if (self->link && !lki_context_is_foreign(lock->client)) { /* a hold ends with its session */
-        postgres_link_end(self->link);
-        postgres_return(lock->client, self->link);
+    if (self->conn && !lki_context_is_foreign(lock->client)) { /* a hold ends with its session */
+        postgres_conn_end(self->conn);
+        postgres_return(lock->client, self->conn);
     }
     lki_lock_done(lock);
     free(lock);

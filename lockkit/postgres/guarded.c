@@ -21,7 +21,7 @@ struct transaction {
     lk_client *client;
     const char *key;
     struct postgres_statement protect; /* answers POSTGRES_TRANSACTION; no row: not held */
-    struct postgres_link *link;
+    struct postgres_conn *conn;
     int64_t deadline;
     char id[POSTGRES_NAME_MAX];
 };
@@ -29,7 +29,7 @@ struct transaction {
 static lk_status say(const struct transaction *transaction, const char *sql, PGresult **out,
                      struct lk_error *err)
 {
-    return postgres_link_ask(transaction->link, &(struct postgres_statement){.sql = sql},
+    return postgres_conn_ask(transaction->conn, &(struct postgres_statement){.sql = sql},
                              transaction->deadline, out, err);
 }
 
@@ -39,7 +39,7 @@ static lk_status begin(struct transaction *transaction, struct lk_error *err)
     lk_status status = say(transaction, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL, err);
 
     if (status == LK_OK)
-        status = postgres_link_ask(transaction->link, &transaction->protect, transaction->deadline,
+        status = postgres_conn_ask(transaction->conn, &transaction->protect, transaction->deadline,
                                    &answer, err);
     if (status == LK_OK && PQntuples(answer) == 0)
         status =
@@ -53,13 +53,13 @@ static lk_status begin(struct transaction *transaction, struct lk_error *err)
 /* A commit that is confirmed has all earlier ones where synchronous_standby_names wants them. */
 static bool is_synced(lk_client *client, int64_t deadline)
 {
-    char link[POSTGRES_NAME_MAX] = "";
+    char conn[POSTGRES_NAME_MAX] = "";
     const struct postgres_statement commit = {
-        .sql = "SELECT pg_catalog.pg_logical_emit_message(true, 'lockkit', '')", .out_link = link};
+        .sql = "SELECT pg_catalog.pg_logical_emit_message(true, 'lockkit', '')", .out_conn = conn};
     lk_status status = postgres_ask(client, &commit, deadline, NULL, NULL);
 
     if (status == LK_UNKNOWN)
-        (void)postgres_end_session(client, link, NULL, lki_context_deadline(client, 0), NULL);
+        (void)postgres_end_session(client, conn, NULL, lki_context_deadline(client, 0), NULL);
     return status == LK_OK;
 }
 
@@ -74,7 +74,7 @@ static lk_status resolve(const struct transaction *transaction, struct lk_error 
     lk_client *client = transaction->client;
     int64_t deadline = lki_context_deadline(client, 0);
     PGresult *answer = NULL;
-    lk_status status = postgres_end_session(client, transaction->link->name, NULL, deadline, NULL);
+    lk_status status = postgres_end_session(client, transaction->conn->name, NULL, deadline, NULL);
 
     if (status == LK_OK) status = postgres_ask(client, &ask, deadline, &answer, NULL);
     const char *word =
@@ -82,7 +82,7 @@ static lk_status resolve(const struct transaction *transaction, struct lk_error 
     bool is_aborted = strcmp(word, "aborted") == 0;
     bool is_committed = strcmp(word, "committed") == 0;
     PQclear(answer);
-    postgres_link_end(transaction->link);
+    postgres_conn_end(transaction->conn);
     if (!is_committed)
         return LKI_FAIL(err, is_aborted ? LK_UNREACHABLE : LK_UNKNOWN,
                         "%s: the answer to COMMIT was lost%s", transaction->key,
@@ -96,14 +96,14 @@ static lk_status commit(struct transaction *transaction, struct lk_error *err)
 {
     PGresult *answer = NULL;
 
-    transaction->link->is_warned = false;
+    transaction->conn->is_warned = false;
     lk_status status = say(transaction, "COMMIT", &answer, err);
     /* Of a transaction that has failed, COMMIT is a ROLLBACK. */
     if (status == LK_OK && strcmp(PQcmdStatus(answer), "COMMIT") != 0)
         status = LKI_FAIL(err, LK_SERVER, "%s: rolled back", transaction->key);
     PQclear(answer);
     /* The warning is that somebody has ended its wait for a standby. */
-    bool is_open = status == LK_UNKNOWN || (status == LK_OK && transaction->link->is_warned);
+    bool is_open = status == LK_UNKNOWN || (status == LK_OK && transaction->conn->is_warned);
     return is_open ? resolve(transaction, err) : status;
 }
 
@@ -116,15 +116,15 @@ static lk_status run(struct transaction *transaction, const struct lk_postgres_w
     lk_status status = begin(transaction, err);
 
     if (status == LK_OK)
-        status = postgres_link_ask(transaction->link, &own, transaction->deadline, out, err);
+        status = postgres_conn_ask(transaction->conn, &own, transaction->deadline, out, err);
     if (status == LK_OK) return commit(transaction, err);
     if (status == LK_UNKNOWN) { /* without its COMMIT it comes to nothing, and keeps nobody out */
-        (void)postgres_end_session(client, transaction->link->name, NULL,
+        (void)postgres_end_session(client, transaction->conn->name, NULL,
                                    lki_context_deadline(client, 0), NULL);
         return LKI_FAIL(err, LK_UNREACHABLE, "%s: no answer in time; it was not done",
                         transaction->key);
     }
-    if (say(transaction, "ROLLBACK", NULL, NULL) != LK_OK) postgres_link_end(transaction->link);
+    if (say(transaction, "ROLLBACK", NULL, NULL) != LK_OK) postgres_conn_end(transaction->conn);
     return status;
 }
 
@@ -132,8 +132,8 @@ static lk_status run(struct transaction *transaction, const struct lk_postgres_w
 static void give_back(struct transaction *transaction)
 {
     transaction->deadline = lki_context_deadline(transaction->client, 0);
-    if (say(transaction, "DISCARD ALL", NULL, NULL) != LK_OK) postgres_link_end(transaction->link);
-    postgres_return(transaction->client, transaction->link);
+    if (say(transaction, "DISCARD ALL", NULL, NULL) != LK_OK) postgres_conn_end(transaction->conn);
+    postgres_return(transaction->client, transaction->conn);
 }
 
 static lk_status check_work(const struct lk_postgres_work *work, struct lk_error *err)
@@ -147,7 +147,7 @@ static lk_status do_it(struct transaction *transaction, const struct lk_postgres
 {
     PGresult *result = NULL;
     lk_status status =
-        postgres_borrow(transaction->client, transaction->deadline, &transaction->link, err);
+        postgres_borrow(transaction->client, transaction->deadline, &transaction->conn, err);
 
     if (status != LK_OK) return status;
     status = run(transaction, work, &result, err);

@@ -122,7 +122,7 @@ lk_status postgres_permits(const struct lki_permit_list *list, const char *scrip
     int64_t told_ms = list->is_waited_for ? 2 * list->client->options.poll_ms : 0;
     int64_t count = list->number ? strtoll(list->number, NULL, 10) : 0;
     size_t at = 0;
-    char link[POSTGRES_NAME_MAX] = "";
+    char conn[POSTGRES_NAME_MAX] = "";
     char *ids = write_ids(list);
     struct postgres_statement step = POSTGRES_STATEMENT(steps[RELEASE].sql, list->key, list->number,
                                                         ids, self->owner, POSTGRES_NUMBER(told_ms));
@@ -133,16 +133,16 @@ lk_status postgres_permits(const struct lki_permit_list *list, const char *scrip
     while (strcmp(steps[at].script, script) != 0)
         at++;
     step.sql = steps[at].sql;
-    step.out_link = link;
+    step.out_conn = conn;
     if (at == ACQUIRE || at == RELEASE) step.undo = &give_back;
     if (steps[at].least != 0 && (count > ROWS_MAX || count < steps[at].least))
         status = LKI_FAIL(err, LK_INVALID, "%s: in PostgreSQL 1 to %d permits: each has a row",
                           list->key, ROWS_MAX);
     if (status == LK_OK) status = postgres_ask(list->client, &step, list->deadline, &answer, err);
     if (status == LK_UNKNOWN && step.undo)
-        (void)postgres_undo(list->client, link, &give_back, NULL);
+        (void)postgres_undo(list->client, conn, &give_back, NULL);
     if (status == LK_UNKNOWN && !step.undo)
-        (void)postgres_end_session(list->client, link, NULL, lki_context_deadline(list->client, 0),
+        (void)postgres_end_session(list->client, conn, NULL, lki_context_deadline(list->client, 0),
                                    NULL);
     for (int i = 0; i < 2 && status == LK_OK; i++)
         out_answer[i] = strtoll(PQgetvalue(answer, 0, i), NULL, 10);

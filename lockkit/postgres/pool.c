@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "postgres.h"
 
-enum { OWES_MS = 120000, AGAIN_MS = 50 };
+enum { UNDOING_MS = 120000, AGAIN_MS = 50 };
 
 const char postgres_name[] = "PostgreSQL";
 
@@ -37,7 +37,7 @@ void postgres_emit(const lk_client *client, lk_event_type type, lk_status status
 
 /* An idle one, or leave to make one: OK with *out NULL. */
 static lk_status take(struct postgres *self, unsigned most, int64_t deadline,
-                      struct postgres_link **out, struct lk_error *err)
+                      struct postgres_conn **out, struct lk_error *err)
 {
     lk_status status = LK_OK;
 
@@ -59,12 +59,12 @@ static lk_status take(struct postgres *self, unsigned most, int64_t deadline,
 }
 
 /* NULL: there is one less. */
-static void give(struct postgres *self, struct postgres_link *link)
+static void give(struct postgres *self, struct postgres_conn *conn)
 {
     (void)pthread_mutex_lock(&self->mutex);
-    if (link) {
-        link->next = self->idle;
-        self->idle = link;
+    if (conn) {
+        conn->next = self->idle;
+        self->idle = conn;
     } else {
         self->open--;
     }
@@ -73,59 +73,59 @@ static void give(struct postgres *self, struct postgres_link *link)
 }
 
 /* For as long as a server may stand still; those that have had that are closed. */
-static void keep_owing(struct postgres *self, struct postgres_link *link)
+static void keep_undoing(struct postgres *self, struct postgres_conn *conn)
 {
-    struct postgres_link **at = &self->owing;
+    struct postgres_conn **at = &self->undoing;
 
     (void)pthread_mutex_lock(&self->mutex);
-    link->owes_since = lki_clock_now();
-    link->next = self->owing;
-    self->owing = link;
-    while (*at && (*at)->owes_since + OWES_MS * (int64_t)NS_PER_MS > link->owes_since)
+    conn->undo_since = lki_clock_now();
+    conn->next = self->undoing;
+    self->undoing = conn;
+    while (*at && (*at)->undo_since + UNDOING_MS * (int64_t)NS_PER_MS > conn->undo_since)
         at = &(*at)->next;
-    postgres_links_close(at);
+    postgres_conns_close(at);
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
 /* Unless it is there: by the first connection, whenever that comes to be. */
-static lk_status make_table(struct postgres *self, struct postgres_link *link, int64_t deadline,
+static lk_status make_table(struct postgres *self, struct postgres_conn *conn, int64_t deadline,
                             struct lk_error *err)
 {
     const struct postgres_statement make = {.sql = table};
     PGresult *answer = NULL;
-    lk_status status = postgres_link_ask(link, &make, deadline, &answer, err);
+    lk_status status = postgres_conn_ask(conn, &make, deadline, &answer, err);
 
     PQclear(answer);
     if (status == LK_OK) atomic_store(&self->has_table, true);
     return status == LK_UNKNOWN ? LK_UNREACHABLE : status;
 }
 
-lk_status postgres_borrow(lk_client *client, int64_t deadline, struct postgres_link **out,
+lk_status postgres_borrow(lk_client *client, int64_t deadline, struct postgres_conn **out,
                           struct lk_error *err)
 {
     struct postgres *self = client->backend_state;
     int64_t begin = lki_clock_now();
     int64_t half = begin + (deadline - begin) / 2;
-    struct postgres_link *link = NULL;
-    lk_status status = take(self, client->options.pool_size, half, &link, err);
+    struct postgres_conn *conn = NULL;
+    lk_status status = take(self, client->options.pool_size, half, &conn, err);
 
-    if (link && !postgres_link_is_usable(link)) {
-        postgres_link_close(link);
-        link = NULL;
+    if (conn && !postgres_conn_is_usable(conn)) {
+        postgres_conn_close(conn);
+        conn = NULL;
     }
-    if (status == LK_OK && !link) {
+    if (status == LK_OK && !conn) {
         int64_t connect_by = lki_clock_after_ms(client->options.connect_ms);
 
         status =
-            postgres_link_open(client, connect_by < deadline ? connect_by : deadline, &link, err);
+            postgres_conn_open(client, connect_by < deadline ? connect_by : deadline, &conn, err);
         postgres_emit(client, LK_EVENT_CONNECT, status, begin, 1);
         if (status == LK_OK && !atomic_load(&self->has_table)) {
-            status = make_table(self, link, deadline, err);
-            if (status != LK_OK) postgres_link_close(link);
+            status = make_table(self, conn, deadline, err);
+            if (status != LK_OK) postgres_conn_close(conn);
         }
-        if (status != LK_OK) give(self, link = NULL);
+        if (status != LK_OK) give(self, conn = NULL);
     }
-    *out = link;
+    *out = conn;
     return status;
 }
 
@@ -139,38 +139,38 @@ lk_status postgres_ask(lk_client *client, const struct postgres_statement *state
 
     /* One that had ended while it was idle says nothing of the server. */
     while (was_idle) {
-        struct postgres_link *link = NULL;
+        struct postgres_conn *conn = NULL;
 
-        status = postgres_borrow(client, deadline, &link, err);
+        status = postgres_borrow(client, deadline, &conn, err);
         if (status != LK_OK) return status;
-        was_idle = link->connected_at < begin;
-        if (statement->out_link)
-            (void)snprintf(statement->out_link, POSTGRES_NAME_MAX, "%s", link->name);
+        was_idle = conn->connected_at < begin;
+        if (statement->out_conn)
+            (void)snprintf(statement->out_conn, POSTGRES_NAME_MAX, "%s", conn->name);
         int64_t sent_at = lki_clock_now();
-        status = postgres_link_ask(link, statement, deadline, out, err);
+        status = postgres_conn_ask(conn, statement, deadline, out, err);
         postgres_emit(client, LK_EVENT_ROUND_TRIP, status, sent_at, 1);
-        if (link->lacks_table && strstr(statement->sql, "lockkit.lock")) {
+        if (conn->lacks_table && strstr(statement->sql, "lockkit.lock")) {
             atomic_store(&self->has_table, false); /* it is another, empty server by now */
             status = LK_UNREACHABLE;
         }
-        if (status == LK_UNREACHABLE) postgres_link_end(link);
-        postgres_return(client, link);
+        if (status == LK_UNREACHABLE) postgres_conn_end(conn);
+        postgres_return(client, conn);
         was_idle &= status == LK_UNREACHABLE;
     }
     return status;
 }
 
-void postgres_return(lk_client *client, struct postgres_link *link)
+void postgres_return(lk_client *client, struct postgres_conn *conn)
 {
     struct postgres *self = client->backend_state;
-    bool is_sound = postgres_link_is_usable(link);
+    bool is_sound = postgres_conn_is_usable(conn);
 
-    if (link->owes) {
-        keep_owing(self, link);
+    if (conn->has_pending_undo) {
+        keep_undoing(self, conn);
     } else if (!is_sound) {
-        postgres_link_close(link);
+        postgres_conn_close(conn);
     }
-    give(self, is_sound ? link : NULL);
+    give(self, is_sound ? conn : NULL);
 }
 
 lk_status postgres_touch(lk_client *client, const struct postgres_statement *statement,
@@ -184,7 +184,7 @@ lk_status postgres_touch(lk_client *client, const struct postgres_statement *sta
     return status;
 }
 
-lk_status postgres_end_session(lk_client *client, const char *link,
+lk_status postgres_end_session(lk_client *client, const char *conn,
                                const struct postgres_statement *undo, int64_t deadline,
                                struct lk_error *err)
 {
@@ -194,7 +194,7 @@ lk_status postgres_end_session(lk_client *client, const char *link,
         "SELECT pg_catalog.pg_terminate_backend(pid, 5000) FROM pg_catalog.pg_stat_activity"
         " WHERE application_name = $1 AND usename = current_user"
         " AND (state <> 'idle' OR NOT $2::boolean)",
-        link, atomic_load(&self->is_pooled) ? "t" : "f");
+        conn, atomic_load(&self->is_pooled) ? "t" : "f");
     lk_status status = LK_OK;
 
     end.undo = undo;
@@ -203,7 +203,7 @@ lk_status postgres_end_session(lk_client *client, const char *link,
     return status == LK_NOT_OWNER ? LK_OK : status;
 }
 
-lk_status postgres_undo(lk_client *client, const char *link, const struct postgres_statement *undo,
+lk_status postgres_undo(lk_client *client, const char *conn, const struct postgres_statement *undo,
                         struct lk_error *err)
 {
     int64_t deadline = lki_context_deadline(client, 0);
@@ -212,7 +212,7 @@ lk_status postgres_undo(lk_client *client, const char *link, const struct postgr
 
     again.undo = undo;
     while (true) {
-        status = link[0] ? postgres_end_session(client, link, undo, deadline, err) : LK_OK;
+        status = conn[0] ? postgres_end_session(client, conn, undo, deadline, err) : LK_OK;
         if (status == LK_OK) status = postgres_touch(client, &again, deadline, err);
         bool is_away = status == LK_UNREACHABLE || status == LK_UNKNOWN;
         if (!is_away || lki_clock_left_ms(deadline) <= AGAIN_MS) return status;

@@ -49,10 +49,10 @@ static struct postgres *state_new(const struct lk_client_options *options)
 static lk_status look_in(lk_client *client, struct lk_error *err)
 {
     int64_t deadline = lki_clock_after_ms(client->options.connect_ms + client->options.command_ms);
-    struct postgres_link *link = NULL;
-    lk_status status = postgres_borrow(client, deadline, &link, err);
+    struct postgres_conn *conn = NULL;
+    lk_status status = postgres_borrow(client, deadline, &conn, err);
 
-    if (link) postgres_return(client, link);
+    if (conn) postgres_return(client, conn);
     return status == LK_UNREACHABLE && client->options.may_be_down ? LK_OK : status;
 }
 
@@ -68,7 +68,7 @@ static lk_status open_client(lk_client *client, const struct lk_client_options *
     if (own->sync_replicas > 0)
         return LKI_FAIL(err, LK_INVALID,
                         "sync_replicas: PostgreSQL's own synchronous_standby_names decides");
-    lk_status status = lki_client_equip(client, postgres_line_new(client), err);
+    lk_status status = lki_client_equip(client, postgres_renewal_conn_new(client), err);
     return status == LK_OK ? look_in(client, err) : status;
 }
 
@@ -77,8 +77,8 @@ static void destroy(lk_client *client)
     struct postgres *self = client->backend_state;
 
     if (!self) return;
-    postgres_links_close(&self->idle);
-    postgres_links_close(&self->owing);
+    postgres_conns_close(&self->idle);
+    postgres_conns_close(&self->undoing);
     if (self->ends_fd >= 0) (void)close(self->ends_fd);
     (void)pthread_cond_destroy(&self->freed);
     (void)pthread_mutex_destroy(&self->mutex);

@@ -4,8 +4,8 @@
 #ifndef LKI_POSTGRES_POSTGRES_H
 #define LKI_POSTGRES_POSTGRES_H
 
-#include "lease/line.h"
-#include "link.h"
+#include "conn.h"
+#include "lease/renewal_conn.h"
 
 /* lki_backend's name: no other has it. */
 extern const char postgres_name[];
@@ -23,15 +23,15 @@ struct postgres {
     char owner[96];            /* host:process, for who reads the table */
     char tcp_user_timeout[16]; /* ms */
     int ends_fd;               /* epoll: a session that somebody holds a lock by has ended */
-    atomic_ulong links;        /* made so far */
+    atomic_ulong conns;        /* made so far */
     atomic_bool is_known;      /* whether a pooler is between: another session for each statement */
     atomic_bool is_pooled;
     atomic_bool has_table; /* it has been looked at, and made */
     pthread_mutex_t mutex; /* guards the rest */
     pthread_cond_t freed;
-    struct postgres_link *idle;  /* owned list */
-    unsigned open;               /* the idle ones, and the lent */
-    struct postgres_link *owing; /* owned list: closed when it is not theirs to undo any more */
+    struct postgres_conn *idle;    /* owned list */
+    unsigned open;                 /* the idle ones, and the lent */
+    struct postgres_conn *undoing; /* owned list: closed when it is not theirs to undo any more */
 };
 
 /*
@@ -54,23 +54,23 @@ void postgres_emit(const lk_client *client, lk_event_type type, lk_status status
 
 /* Lend a connection: OK, EXHAUSTED, UNREACHABLE, SERVER. One that has ended is closed when it is given back. */
 LK_MUST_CHECK lk_status postgres_borrow(lk_client *client, int64_t deadline,
-                                        struct postgres_link **out, struct lk_error *err);
-void postgres_return(lk_client *client, struct postgres_link *link);
+                                        struct postgres_conn **out, struct lk_error *err);
+void postgres_return(lk_client *client, struct postgres_conn *conn);
 /* End the session of that connection, and what it may be at. OK: it is not there; else why nobody knows, and that
    undo (or NULL) is behind. */
-lk_status postgres_end_session(lk_client *client, const char *link,
+lk_status postgres_end_session(lk_client *client, const char *conn,
                                const struct postgres_statement *undo, int64_t deadline,
                                struct lk_error *err);
 
 /*
- * Undo what a statement without an answer may have done: end its session, `link`, unless that is "", and then do `undo`.
+ * Undo what a statement without an answer may have done: end its session, `connection`, unless that is "", and then do `undo`.
  * This is tried for as long as a command may take, as a server that recovers from a crash refuses connections.
  */
-lk_status postgres_undo(lk_client *client, const char *link, const struct postgres_statement *undo,
+lk_status postgres_undo(lk_client *client, const char *conn, const struct postgres_statement *undo,
                         struct lk_error *err);
 
 /* The watchdog's connection; NULL: no memory. */
-struct lki_line *postgres_line_new(lk_client *client);
+struct lki_renewal_conn *postgres_renewal_conn_new(lk_client *client);
 
 /* The hub's thread: hears who is released (arg: the client). */
 void *postgres_listen_main(void *arg);

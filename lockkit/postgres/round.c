@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "postgres.h"
 
-struct line {
-    struct lki_line base;
-    struct postgres_link *link; /* owned; NULL: none */
+struct conn {
+    struct lki_renewal_conn base;
+    struct postgres_conn *pg_conn; /* owned; NULL: none */
     bool is_asked;
 };
 
@@ -28,9 +28,9 @@ static const char renew_all[] =
     " UNION ALL SELECT place FROM r, pg_catalog.pg_stat_activity"
     " WHERE token LIKE 'lockkit %' AND token = application_name";
 
-static struct line *line_of(struct lki_line *line)
+static struct conn *conn_of(struct lki_renewal_conn *conn)
 {
-    return (struct line *)(void *)line;
+    return (struct conn *)(void *)conn;
 }
 
 /* ---- the words ------------------------------------------------------------------------------------- */
@@ -73,22 +73,22 @@ static char *write_words(const struct lki_round *round)
     return text;
 }
 
-static lk_status ask(struct line *line)
+static lk_status ask(struct conn *conn)
 {
     lk_status status = LK_NO_MEMORY;
-    char *words = write_words(&line->base.round);
+    char *words = write_words(&conn->base.round);
     const struct postgres_statement renew = POSTGRES_STATEMENT(renew_all, words);
 
-    line->base.round.sent_at = line->base.began_at = lki_clock_now();
-    if (words) status = postgres_link_send(line->link, &renew, NULL);
+    conn->base.round.sent_at = conn->base.began_at = lki_clock_now();
+    if (words) status = postgres_conn_send(conn->pg_conn, &renew, NULL);
     free(words);
-    line->is_asked = status == LK_OK;
+    conn->is_asked = status == LK_OK;
     return status;
 }
 
-static void read_answer(struct line *line, const PGresult *answer)
+static void read_answer(struct conn *conn, const PGresult *answer)
 {
-    struct lki_round *round = &line->base.round;
+    struct lki_round *round = &conn->base.round;
 
     for (size_t i = 0; i < round->count; i++)
         round->queries[i].verdict = LKI_GONE;
@@ -102,135 +102,135 @@ static void read_answer(struct line *line, const PGresult *answer)
 
 /* ---- the connection -------------------------------------------------------------------------------- */
 
-static void hang_up(struct line *line)
+static void disconnect(struct conn *conn)
 {
-    line->base.has_ended |= line->base.is_open;
-    line->base.is_open = false;
-    postgres_link_close(line->link);
-    line->link = NULL;
+    conn->base.has_ended |= conn->base.is_open;
+    conn->base.is_open = false;
+    postgres_conn_close(conn->pg_conn);
+    conn->pg_conn = NULL;
 }
 
-static lk_status connect_on(struct line *line)
+static lk_status connect_on(struct conn *conn)
 {
     lk_status status = LK_BUSY;
 
-    if (!line->link) {
-        line->base.began_at = lki_clock_now();
-        line->link = postgres_link_begin(line->base.client, NULL);
-        line->base.events = POLLOUT;
-        if (!line->link) status = LK_UNREACHABLE;
+    if (!conn->pg_conn) {
+        conn->base.began_at = lki_clock_now();
+        conn->pg_conn = postgres_conn_begin(conn->base.client, NULL);
+        conn->base.events = POLLOUT;
+        if (!conn->pg_conn) status = LK_UNREACHABLE;
     } else {
-        status = postgres_link_go_on(line->link, &line->base.events, NULL);
+        status = postgres_conn_go_on(conn->pg_conn, &conn->base.events, NULL);
     }
     if (status == LK_BUSY) return status;
-    postgres_emit(line->base.client, LK_EVENT_CONNECT, status, line->base.began_at, 1);
-    line->base.is_open = status == LK_OK;
-    if (line->base.is_open) line->base.connected_at = line->link->connected_at;
+    postgres_emit(conn->base.client, LK_EVENT_CONNECT, status, conn->base.began_at, 1);
+    conn->base.is_open = status == LK_OK;
+    if (conn->base.is_open) conn->base.connected_at = conn->pg_conn->connected_at;
     return status;
 }
 
 /* OK: answered, or refused. BUSY: not yet. */
-static lk_status exchange_on(struct line *line)
+static lk_status exchange_on(struct conn *conn)
 {
     PGresult *answer = NULL;
     lk_status status = LK_OK;
 
-    if (!line->is_asked && ask(line) != LK_OK) return LK_UNKNOWN;
-    line->base.events = postgres_link_events(line->link);
-    if (!postgres_link_receive(line->link, &answer, &status, NULL)) return LK_BUSY;
-    line->is_asked = false;
-    postgres_emit(line->base.client, LK_EVENT_ROUND_TRIP, status, line->base.began_at,
-                  (unsigned)line->base.round.count);
+    if (!conn->is_asked && ask(conn) != LK_OK) return LK_UNKNOWN;
+    conn->base.events = postgres_conn_events(conn->pg_conn);
+    if (!postgres_conn_receive(conn->pg_conn, &answer, &status, NULL)) return LK_BUSY;
+    conn->is_asked = false;
+    postgres_emit(conn->base.client, LK_EVENT_ROUND_TRIP, status, conn->base.began_at,
+                  (unsigned)conn->base.round.count);
     if (status == LK_UNKNOWN) return status;
-    if (status == LK_OK) read_answer(line, answer);
-    for (size_t i = 0; i < line->base.round.count && status != LK_OK; i++)
-        line->base.round.queries[i].verdict = status == LK_SERVER ? LKI_REFUSED : LKI_NOT_NOW;
+    if (status == LK_OK) read_answer(conn, answer);
+    for (size_t i = 0; i < conn->base.round.count && status != LK_OK; i++)
+        conn->base.round.queries[i].verdict = status == LK_SERVER ? LKI_REFUSED : LKI_NOT_NOW;
     PQclear(answer);
     return LK_OK;
 }
 
-static void line_give_up(struct lki_line *base)
+static void conn_give_up(struct lki_renewal_conn *base)
 {
-    struct line *line = line_of(base);
+    struct conn *conn = conn_of(base);
 
-    line->is_asked = false;
-    hang_up(line);
+    conn->is_asked = false;
+    disconnect(conn);
     base->events = 0;
 }
 
-static void line_go_on(struct lki_line *base)
+static void conn_go_on(struct lki_renewal_conn *base)
 {
-    struct line *line = line_of(base);
-    lk_status status = base->is_open ? LK_OK : connect_on(line);
+    struct conn *conn = conn_of(base);
+    lk_status status = base->is_open ? LK_OK : connect_on(conn);
 
-    if (status == LK_OK) status = exchange_on(line);
+    if (status == LK_OK) status = exchange_on(conn);
     if (status == LK_OK) {
         base->events = 0;
-    } else if (status != LK_BUSY || lki_clock_now() >= lki_line_until(base)) {
-        line_give_up(base);
+    } else if (status != LK_BUSY || lki_clock_now() >= lki_renewal_conn_until(base)) {
+        conn_give_up(base);
     }
 }
 
-static void line_start(struct lki_line *base)
+static void conn_start(struct lki_renewal_conn *base)
 {
-    struct line *line = line_of(base);
+    struct conn *conn = conn_of(base);
 
     for (size_t i = 0; i < base->round.count; i++)
         base->round.queries[i].verdict = LKI_SILENT;
-    if (line->link && !postgres_link_is_usable(line->link)) hang_up(line);
-    line_go_on(base);
+    if (conn->pg_conn && !postgres_conn_is_usable(conn->pg_conn)) disconnect(conn);
+    conn_go_on(base);
 }
 
-static void line_look(struct lki_line *base)
+static void conn_check_idle(struct lki_renewal_conn *base)
 {
-    struct line *line = line_of(base);
+    struct conn *conn = conn_of(base);
 
-    if (!postgres_link_is_usable(line->link)) hang_up(line);
+    if (!postgres_conn_is_usable(conn->pg_conn)) disconnect(conn);
 }
 
-static bool line_stands_since(struct lki_line *base, int64_t moment)
+static bool conn_is_open_since(struct lki_renewal_conn *base, int64_t moment)
 {
     return base->is_open && base->connected_at < moment;
 }
 
-static int line_fd(const struct lki_line *base)
+static int conn_fd(const struct lki_renewal_conn *base)
 {
-    const struct line *line = (const struct line *)(const void *)base;
+    const struct conn *conn = (const struct conn *)(const void *)base;
 
-    return line->link ? PQsocket(line->link->conn) : -1;
+    return conn->pg_conn ? PQsocket(conn->pg_conn->pg) : -1;
 }
 
-static enum lki_verdict line_verdict(const struct lki_query *query)
+static enum lki_verdict conn_verdict(const struct lki_query *query)
 {
     return query->verdict;
 }
 
-static void line_clear(struct lki_line *base)
+static void conn_clear(struct lki_renewal_conn *base)
 {
     base->round.count = 0;
 }
 
-static void line_free(struct lki_line *base)
+static void conn_free(struct lki_renewal_conn *base)
 {
-    hang_up(line_of(base));
+    disconnect(conn_of(base));
     free(base);
 }
 
-static const struct lki_line_ops ops = {.start = line_start,
-                                        .go_on = line_go_on,
-                                        .give_up = line_give_up,
-                                        .look = line_look,
-                                        .stands_since = line_stands_since,
-                                        .fd = line_fd,
-                                        .verdict = line_verdict,
-                                        .clear = line_clear,
-                                        .free = line_free};
+static const struct lki_renewal_conn_ops ops = {.start = conn_start,
+                                                .go_on = conn_go_on,
+                                                .give_up = conn_give_up,
+                                                .check_idle = conn_check_idle,
+                                                .is_open_since = conn_is_open_since,
+                                                .fd = conn_fd,
+                                                .verdict = conn_verdict,
+                                                .clear = conn_clear,
+                                                .free = conn_free};
 
-struct lki_line *postgres_line_new(lk_client *client)
+struct lki_renewal_conn *postgres_renewal_conn_new(lk_client *client)
 {
-    struct line *line = calloc(1, sizeof *line);
+    struct conn *conn = calloc(1, sizeof *conn);
 
-    if (!line) return NULL;
-    line->base = (struct lki_line){.ops = &ops, .client = client};
-    return &line->base;
+    if (!conn) return NULL;
+    conn->base = (struct lki_renewal_conn){.ops = &ops, .client = client};
+    return &conn->base;
 }

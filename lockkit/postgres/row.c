@@ -19,7 +19,7 @@
 struct row {
     lk_lock base;
     const struct postgres_words *words;
-    char link[POSTGRES_NAME_MAX]; /* where a try was not answered, and may come yet; or "" */
+    char conn[POSTGRES_NAME_MAX]; /* where a try was not answered, and may come yet; or "" */
 };
 
 static const char make_row[] = "INSERT INTO lockkit.lock VALUES ($1) ON CONFLICT DO NOTHING";
@@ -77,12 +77,12 @@ static lk_status ask_acquire(lk_lock *lock, int64_t told_ms, int64_t deadline, P
     struct postgres_statement take =
         POSTGRES_STATEMENT(row->words->acquire, lock->key, lock->token, self->owner,
                            POSTGRES_NUMBER(lock->lease_ms), POSTGRES_NUMBER(told_ms));
-    char link[POSTGRES_NAME_MAX] = "";
+    char conn[POSTGRES_NAME_MAX] = "";
     take.undo = &undo;
-    take.out_link = link;
+    take.out_conn = conn;
     lk_status status = postgres_ask(lock->client, &take, deadline, out, err);
 
-    if (status == LK_UNKNOWN) memcpy(row->link, link, sizeof link);
+    if (status == LK_UNKNOWN) memcpy(row->conn, conn, sizeof conn);
     return status;
 }
 
@@ -144,11 +144,11 @@ static lk_status end_by(lk_lock *lock, const char *token, int64_t deadline, stru
     struct postgres_statement end = again;
 
     if (token) end.undo = &again;
-    if (token && row->link[0]) { /* what was not answered may be under way yet */
-        lk_status ended = postgres_end_session(lock->client, row->link, &again, deadline, err);
+    if (token && row->conn[0]) { /* what was not answered may be under way yet */
+        lk_status ended = postgres_end_session(lock->client, row->conn, &again, deadline, err);
 
         if (ended != LK_OK) return ended;
-        row->link[0] = '\0';
+        row->conn[0] = '\0';
     }
     return postgres_touch(lock->client, &end, deadline, err);
 }
@@ -159,16 +159,16 @@ static lk_status undo_acquire(lk_lock *lock, struct lk_error *err)
     struct row *row = (struct row *)(void *)lock;
     const struct postgres_statement end =
         POSTGRES_STATEMENT(row->words->release, lock->key, lock->token);
-    lk_status status = postgres_undo(lock->client, row->link, &end, err);
+    lk_status status = postgres_undo(lock->client, row->conn, &end, err);
 
-    if (status == LK_OK || status == LK_NOT_OWNER) row->link[0] = '\0';
+    if (status == LK_OK || status == LK_NOT_OWNER) row->conn[0] = '\0';
     return status;
 }
 
 static lk_status row_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     lk_status status =
-        lock->owe_until != 0 ? undo_acquire(lock, err) : end_by(lock, lock->token, deadline, err);
+        lock->undo_until != 0 ? undo_acquire(lock, err) : end_by(lock, lock->token, deadline, err);
 
     if (status != LK_NOT_OWNER) return status;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);

@@ -11,7 +11,7 @@
 
 struct lk_postgres_session {
     lk_client *client; /* borrowed */
-    struct postgres_link *link;
+    struct postgres_conn *conn;
 };
 
 static lk_status begin(lk_client *client, int64_t deadline, lk_postgres_session *out,
@@ -21,7 +21,7 @@ static lk_status begin(lk_client *client, int64_t deadline, lk_postgres_session 
         return LKI_FAIL(err, LK_INVALID, "no client of PostgreSQL");
     lk_status status = lki_context_check(client, err);
     *out = (lk_postgres_session){.client = client};
-    return status == LK_OK ? postgres_borrow(client, deadline, &out->link, err) : status;
+    return status == LK_OK ? postgres_borrow(client, deadline, &out->conn, err) : status;
 }
 
 static lk_status ask(const lk_postgres_session *session, const struct lk_postgres_work *work,
@@ -29,9 +29,9 @@ static lk_status ask(const lk_postgres_session *session, const struct lk_postgre
 {
     const struct postgres_statement own = {
         .sql = work->sql, .params = work->params, .count = work->count};
-    lk_status status = postgres_link_ask(session->link, &own, deadline, out, err);
+    lk_status status = postgres_conn_ask(session->conn, &own, deadline, out, err);
 
-    if (status == LK_UNREACHABLE) postgres_link_end(session->link);
+    if (status == LK_UNREACHABLE) postgres_conn_end(session->conn);
     return status;
 }
 
@@ -44,7 +44,7 @@ lk_status lk_postgres_ask(lk_client *client, const struct lk_postgres_work *work
 
     if (status != LK_OK) return status;
     status = ask(&session, work, deadline, out_result, err);
-    postgres_return(client, session.link);
+    postgres_return(client, session.conn);
     return status;
 }
 
@@ -77,7 +77,7 @@ void lk_postgres_session_close(lk_postgres_session *session)
     if (!session) return;
     int64_t deadline = lki_context_deadline(session->client, 0);
     for (size_t i = 0; i < sizeof last / sizeof last[0]; i++)
-        if (ask(session, &last[i], deadline, NULL, NULL) != LK_OK) postgres_link_end(session->link);
-    postgres_return(session->client, session->link);
+        if (ask(session, &last[i], deadline, NULL, NULL) != LK_OK) postgres_conn_end(session->conn);
+    postgres_return(session->client, session->conn);
     free(session);
 }

@@ -187,12 +187,12 @@ static void deliver_held(int pid)
 /* ---- sockets ---------------------------------------------------------------------------------------- */
 
 /* The server hears of it after what was sent before, and when it hears anything. */
-static void tell_end(void *arg)
+static void notify_end(void *arg)
 {
     struct sim_socket *socket = arg;
 
     if (is_paused(socket) || link_of(socket) == LINK_HELD) {
-        sim_at(sim_now() + SIM_MS, tell_end, socket);
+        sim_at(sim_now() + SIM_MS, notify_end, socket);
         return;
     }
     if (link_of(socket) == LINK_CLOSED) clear(&socket->to_server);
@@ -209,7 +209,7 @@ static void end_socket(struct sim_socket *socket)
     clear(&socket->to_client);
     wake_pollers(socket->pid);
     sim_wake(socket, false);
-    sim_at(arrival(socket->to_server.latest_at_ns), tell_end, socket);
+    sim_at(arrival(socket->to_server.latest_at_ns), notify_end, socket);
 }
 
 void sim_net_hang_up(struct sim_socket *socket)

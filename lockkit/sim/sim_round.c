@@ -242,7 +242,7 @@ enum torture_verdict sim_round_run(struct sim_round *round, struct sim_totals *t
                                          .deck = {.seed = torture_seed(plan->seed, 0, 0)}};
     links_of = &run;
     sim_threads_begin(plan->seed);
-    sim_net_begin(&(struct sim_net_server){sim_server_accept, sim_server_hear, sim_server_bye});
+    sim_net_begin(&(struct sim_net_server){sim_server_accept, sim_server_receive, sim_server_bye});
     begin_servers();
     (void)sim_process_start(conduct, &run);
     if (!sim_threads_run(RUN_S * 1000LL * SIM_MS))

@@ -44,8 +44,8 @@ static size_t place_of(const struct sim_peer *peer, struct sim_word channel)
     return place;
 }
 
-static void tell_subscription(const struct sim_peer *peer, const char *kind,
-                              struct sim_word channel, struct sim_text *out)
+static void reply_subscription(const struct sim_peer *peer, const char *kind,
+                               struct sim_word channel, struct sim_text *out)
 {
     sim_text_array(out, 3);
     sim_text_bulk(out, (struct sim_word){kind, strlen(kind)});
@@ -59,7 +59,7 @@ static void subscribe(struct sim_peer *peer, struct sim_word channel, struct sim
 
     if (place == CHANNELS_MAX) abort();
     if (place == peer->channel_count) sim_text_set(&peer->channels[peer->channel_count++], channel);
-    tell_subscription(peer, "subscribe", channel, out);
+    reply_subscription(peer, "subscribe", channel, out);
 }
 
 static void unsubscribe(struct sim_peer *peer, struct sim_word channel, struct sim_text *out)
@@ -73,7 +73,7 @@ static void unsubscribe(struct sim_peer *peer, struct sim_word channel, struct s
                 (peer->channel_count - place) * sizeof peer->channels[0]);
         peer->channels[peer->channel_count] = (struct sim_text){0};
     }
-    tell_subscription(peer, "unsubscribe", channel, out);
+    reply_subscription(peer, "unsubscribe", channel, out);
 }
 
 static void publish(struct sim_word channel, struct sim_word message, struct sim_text *out)
@@ -254,7 +254,7 @@ static size_t parse(const struct sim_text *in, struct sim_word words[WORDS_MAX],
     return at ? (size_t)(at - in->data) : 0;
 }
 
-void sim_server_hear(struct sim_peer *peer, const char *bytes, size_t len)
+void sim_server_receive(struct sim_peer *peer, const char *bytes, size_t len)
 {
     struct sim_word words[WORDS_MAX] = {0};
     struct sim_text out = {0};

@@ -19,7 +19,7 @@ void sim_server_begin(int64_t epoch_ms);
 void sim_server_load(void);
 
 struct sim_peer *sim_server_accept(struct sim_socket *socket);
-void sim_server_hear(struct sim_peer *peer, const char *bytes, size_t len);
+void sim_server_receive(struct sim_peer *peer, const char *bytes, size_t len);
 void sim_server_bye(struct sim_peer *peer);
 
 /* One command of nobody's connection, answered as on the wire. */

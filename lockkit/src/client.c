@@ -19,7 +19,7 @@
 #include "call/backend.h"
 #include "call/context.h"
 #include "lease/watchdog.h"
-#include "servers/scout.h"
+#include "servers/topology_refresh.h"
 #include "wait/hub.h"
 #include "wire/tls.h"
 #include "wire/url.h"
@@ -174,11 +174,11 @@ static void follow_topology(void *arg)
 {
     const lk_client *client = arg;
 
-    lki_hub_look_again(client->hub);
-    lki_watchdog_look_again(client->watchdog);
+    lki_hub_recheck(client->hub);
+    lki_watchdog_recheck(client->watchdog);
 }
 
-lk_status lki_client_equip(lk_client *client, struct lki_line *line, struct lk_error *err)
+lk_status lki_client_equip(lk_client *client, struct lki_renewal_conn *line, struct lk_error *err)
 {
     if (client->backend && !line) return LKI_FAIL(err, LK_NO_MEMORY, "a client");
     client->watchdog = lki_watchdog_new(client, line, err);
@@ -202,7 +202,7 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
     } bodies[] = {{lki_watchdog_main, client->watchdog},
                   {client->backend ? client->backend->hub_thread : lki_hub_thread,
                    client->backend ? (void *)client : client->hub},
-                  {lki_scout_main, client->topology}};
+                  {lki_topology_refresh_main, client->topology}};
     size_t count = client->backend ? 2 : 3; /* nobody scouts there */
 
     for (size_t i = 0; i < count; i++) {
@@ -218,13 +218,13 @@ static lk_status open_topology(lk_client *client, struct lk_error *err)
 {
     bool may_be_down = client->options.may_be_down && !lki_topology_is_cluster(client->topology);
     int64_t deadline = lki_clock_after_ms(client->options.connect_ms);
-    lk_status status = lki_scout_open(client->topology, err);
+    lk_status status = lki_topology_refresh_open(client->topology, err);
 
     /* A failover, or a restart, may end by then. */
     while (status == LK_UNREACHABLE && !may_be_down &&
            lki_clock_left_ms(deadline) > LOOK_AGAIN_MS) {
         lki_clock_sleep_ms(LOOK_AGAIN_MS);
-        status = lki_scout_open(client->topology, err);
+        status = lki_topology_refresh_open(client->topology, err);
     }
     return status == LK_UNREACHABLE && may_be_down ? LK_OK : status;
 }
@@ -292,10 +292,15 @@ void lk_client_close(lk_client *client)
     lki_context_unref(client);
 }
 
-bool lk_client_owes(lk_client *client)
+bool lk_client_has_pending_undo(lk_client *client)
 {
     return lki_context_check(client, NULL) == LK_OK && !client->backend &&
-           lki_topology_owes(client->topology);
+           lki_topology_has_pending_undo(client->topology);
+}
+
+bool lk_client_owes(lk_client *client)
+{
+    return lk_client_has_pending_undo(client);
 }
 
 void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out)

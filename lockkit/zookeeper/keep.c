@@ -1,7 +1,7 @@
 /*
  * The keeper: the hub's thread where the server is ZooKeeper. Who waits is told by his own watch, so a channel here is no
  * more than a place to sleep, and live at once. Besides it has the session proven, opens another one when it has
- * ended, and pays debts.
+ * ended, and pays undos.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static bool step_channels(struct lki_hub *hub)
             continue;
         }
         channel->state = CHANNEL_LIVE;
-        channel->is_deaf = false;
+        channel->may_have_missed = false;
     }
     (void)pthread_cond_broadcast(&hub->confirmed);
     bool is_stopping = hub->is_stopping;
@@ -50,7 +50,7 @@ static int64_t keep_session(lk_client *client, struct lki_backoff *backoff)
     struct zookeeper_session *session = &zookeeper_of(client)->session;
 
     (void)pthread_mutex_lock(&session->mutex);
-    int64_t silent_until = session->doubtful_at + session->timeout_ms * NS_PER_MS;
+    int64_t silent_until = session->disconnected_at + session->timeout_ms * NS_PER_MS;
     bool is_silent = !session->is_connected && lki_clock_now() > silent_until;
     bool is_over =
         session->has_expired || !session->handle || (is_silent && session->timeout_ms > 0);
@@ -69,7 +69,7 @@ static int64_t watch_validity(lk_client *client, int64_t *alarmed_for)
     int64_t until = atomic_load(&zookeeper_of(client)->session.valid_until);
 
     if (until > lki_clock_now()) return until;
-    if (until != *alarmed_for) zookeeper_line_alarm(client);
+    if (until != *alarmed_for) zookeeper_renewal_conn_alarm(client);
     *alarmed_for = until;
     return INT64_MAX;
 }
@@ -88,7 +88,7 @@ void *zookeeper_keep_main(void *arg)
 
         zookeeper_node_sweep(client);
         if (until < next) next = until;
-        if (!zookeeper_debt_pay_all(client) && lki_clock_after_ms(RETRY_MS) < next)
+        if (!zookeeper_pending_undo_run_all(client) && lki_clock_after_ms(RETRY_MS) < next)
             next = lki_clock_after_ms(RETRY_MS);
         if (lki_clock_after_ms(LOOK_MS) < next) next = lki_clock_after_ms(LOOK_MS);
         (void)poll(&poke, 1, lki_clock_left_ms(next));

@@ -1,7 +1,7 @@
 /*
  * A lock is the place of a node in the queue below the lock's path. While somebody waits, his node does: it is made once, and he
  * watches the place before his alone. A create that was not answered may have made it all the same: what has that UUID is owed
- * (debt.c), and another one made, which waits for its end as for any other. Threads as lock.h says; what the session's
+ * (pending_undo.c), and another one made, which waits for its end as for any other. Threads as lock.h says; what the session's
  * mutex guards here, watchers, the keeper and the line see, too.
  *
  * The lease of a hold is kept here, as nobody keeps it there; besides no hold outlives what is proven of its session.
@@ -95,7 +95,7 @@ void zookeeper_node_changed(lk_client *client, unsigned long id, const char *pat
         if (is_gone) node->session = NO_SESSION;
     }
     (void)pthread_mutex_unlock(&self->session.mutex);
-    if (is_gone) zookeeper_line_alarm(client);
+    if (is_gone) zookeeper_renewal_conn_alarm(client);
     if (is_own) lki_hub_poke(client->hub); /* the keeper sees whether it is still there */
     wake(client, lki_number(channel, (long long)id).data);
 }
@@ -131,7 +131,7 @@ void zookeeper_node_sweep(lk_client *client)
         if (id > 0) {
             zookeeper_watch_own(client, path, id);
         } else {
-            zookeeper_debt_owe(client, path, session, false);
+            zookeeper_pending_undo_add(client, path, session, false);
         }
     }
 }
@@ -173,7 +173,7 @@ static void forsake(struct zookeeper_node *node)
     char path[sizeof node->path];
     int64_t session = take_path(node, path);
 
-    if (path[0]) zookeeper_debt_owe(node->base.client, path, session, false);
+    if (path[0]) zookeeper_pending_undo_add(node->base.client, path, session, false);
 }
 
 /* Beside a write of ours, at its very place: who is behind it stays so when that is released (Curator 5.5). */
@@ -233,7 +233,7 @@ static lk_status make_node(struct zookeeper_node *node, int64_t deadline, struct
                              .mode = node->is_beside ? ZOO_EPHEMERAL : ZOO_EPHEMERAL_SEQUENTIAL},
                          deadline, &answer, err);
     if (status == LK_UNKNOWN) {
-        zookeeper_debt_owe(node->base.client, path, answer.session, true);
+        zookeeper_pending_undo_add(node->base.client, path, answer.session, true);
         status = node_prepare(&node->base, err);
         return status == LK_OK ? zookeeper_ask_again(LK_UNKNOWN, err) : status;
     }
@@ -424,7 +424,7 @@ static lk_status node_release(lk_lock *lock, int64_t deadline, struct lk_error *
     if (is_there(node)) status = ask(node, ZOOKEEPER_DELETE, node->path, deadline, &answer, err);
     bool is_ours = is_there(node) && answer.code == ZOK;
     if (is_ours && (status == LK_UNKNOWN || status == LK_UNREACHABLE)) {
-        zookeeper_debt_owe(lock->client, node->path, node->session, false);
+        zookeeper_pending_undo_add(lock->client, node->path, node->session, false);
         if (err) err->code = LK_UNKNOWN; /* it is repeated for us */
         return LK_UNKNOWN;
     }

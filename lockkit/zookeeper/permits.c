@@ -125,8 +125,9 @@ static lk_status give_back(const struct wish *wish, const struct zookeeper_rule 
     unsigned deleted = 0;
 
     (void)write_path(wish, rule, at, prefix);
-    lk_status status = zookeeper_debt_settle(wish->client, prefix, wish->list->deadline, &deleted);
-    if (status != LK_OK) zookeeper_debt_owe(wish->client, prefix, session, true);
+    lk_status status =
+        zookeeper_pending_undo_delete(wish->client, prefix, wish->list->deadline, &deleted);
+    if (status != LK_OK) zookeeper_pending_undo_add(wish->client, prefix, session, true);
     return status;
 }
 
@@ -308,7 +309,8 @@ static lk_status step_delete(struct wish *wish, long long out[2], struct lk_erro
     out[0] = answer.code == ZOK;
     (void)snprintf(prefix, sizeof prefix, "%s/", wish->leases);
     if (status == LK_OK)
-        status = zookeeper_debt_settle(wish->client, prefix, wish->list->deadline, &deleted);
+        status =
+            zookeeper_pending_undo_delete(wish->client, prefix, wish->list->deadline, &deleted);
     return status;
 }
 
@@ -337,7 +339,7 @@ lk_status zookeeper_permits(const struct lki_permit_list *list, const char *scri
         return LKI_FAIL(err, LK_INVALID,
                         "%s: a permit in ZooKeeper has no lease: it ends with its session",
                         list->key);
-    if (list->owe_until == 0) return steps[at].step(&wish, out_answer, err);
+    if (list->undo_until == 0) return steps[at].step(&wish, out_answer, err);
     zookeeper_permits_undo(list);
     return LK_OK;
 }

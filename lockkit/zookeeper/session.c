@@ -100,9 +100,9 @@ static void connected_locked(struct zookeeper_session *session, zhandle_t *handl
     session->is_connected = true;
     atomic_store(&session->id, zoo_client_id(handle)->client_id);
     /* The leader itself has just begun, or confirmed it. */
-    set_valid_locked(session, session->doubtful_at);
-    if (session->doubtful_at > session->answered_at)
-        session->sent_at = session->answered_at = session->doubtful_at;
+    set_valid_locked(session, session->disconnected_at);
+    if (session->disconnected_at > session->answered_at)
+        session->sent_at = session->answered_at = session->disconnected_at;
 }
 
 static void end_locked(struct zookeeper_session *session)
@@ -114,13 +114,13 @@ static void end_locked(struct zookeeper_session *session)
 
 static void cut_off_locked(struct zookeeper_session *session, bool has_expired)
 {
-    if (session->is_connected) session->doubtful_at = lki_clock_now();
+    if (session->is_connected) session->disconnected_at = lki_clock_now();
     session->is_connected = false;
     session->has_expired |= has_expired;
     if (has_expired) end_locked(session);
 }
 
-static void hear_of_session(zhandle_t *handle, int type, int state, const char *path, void *arg)
+static void on_session_event(zhandle_t *handle, int type, int state, const char *path, void *arg)
 {
     lk_client *client = arg;
     struct zookeeper_session *session = session_of(client);
@@ -136,19 +136,19 @@ static void hear_of_session(zhandle_t *handle, int type, int state, const char *
     }
     (void)pthread_cond_broadcast(&session->changed);
     (void)pthread_mutex_unlock(&session->mutex);
-    session->ears->alarm(client);
-    session->ears->wake_all(client);
+    session->callbacks->alarm(client);
+    session->callbacks->wake_all(client);
     lki_hub_poke(client->hub);
 }
 
 /* They hear of the session as well, which is told already. */
-static void hear_of_node(zhandle_t *handle, int type, int state, const char *path, void *number)
+static void on_node_event(zhandle_t *handle, int type, int state, const char *path, void *number)
 {
     lk_client *client = client_of(zoo_get_context(handle));
 
     (void)state;
     if (type != ZOO_SESSION_EVENT)
-        session_of(client)->ears->changed(client, (uintptr_t)number, path, false);
+        session_of(client)->callbacks->changed(client, (uintptr_t)number, path, false);
 }
 
 static void ignore_log(const char *message)
@@ -162,11 +162,11 @@ lk_status zookeeper_session_renew(lk_client *client, struct lk_error *err)
 
     zookeeper_session_close(client);
     (void)pthread_mutex_lock(&session->mutex);
-    session->doubtful_at = lki_clock_now();
+    session->disconnected_at = lki_clock_now();
     session->sent_at = session->answered_at = 0;
     session->is_proving = session->has_expired = false;
     (void)pthread_mutex_unlock(&session->mutex);
-    zhandle_t *handle = zookeeper_init2(session->hosts, hear_of_session, (int)session->asked_ms,
+    zhandle_t *handle = zookeeper_init2(session->hosts, on_session_event, (int)session->asked_ms,
                                         NULL, client, ZOO_NO_LOG_CLIENTENV, ignore_log);
     if (!handle) return LKI_FAIL_ERRNO(err, LK_UNREACHABLE, "%s", session->hosts);
     (void)zoo_set_servers_resolution_delay(handle, RESOLVE_MS);
@@ -240,7 +240,7 @@ static void finish(struct call *call, int code)
     (void)pthread_mutex_unlock(&session->mutex);
     if (!is_given_up) return;
     if (call->node && code == ZNONODE)
-        session->ears->changed(call->client, call->node, call->answer.path, true);
+        session->callbacks->changed(call->client, call->node, call->answer.path, true);
     zookeeper_answer_done(&call->answer);
     free(call);
 }
@@ -318,7 +318,7 @@ static int send_locked(struct zookeeper_session *session, const struct zookeeper
     zoo_op_t check;
     zhandle_t *to = session->handle;
     void *number = (void *)(uintptr_t)ask->node; /* NOLINT(performance-no-int-to-ptr) */
-    watcher_fn hear = ask->node ? hear_of_node : NULL;
+    watcher_fn watcher = ask->node ? on_node_event : NULL;
 
     switch (ask->verb) {
     case ZOOKEEPER_CREATE:
@@ -329,9 +329,9 @@ static int send_locked(struct zookeeper_session *session, const struct zookeeper
     case ZOOKEEPER_EXISTS:
         return zoo_aexists(to, ask->path, 0, finish_stat, call);
     case ZOOKEEPER_CHILDREN:
-        return zoo_awget_children(to, ask->path, hear, number, finish_names, call);
+        return zoo_awget_children(to, ask->path, watcher, number, finish_names, call);
     case ZOOKEEPER_GET:
-        return zoo_awget(to, ask->path, hear, number, finish_data, call);
+        return zoo_awget(to, ask->path, watcher, number, finish_data, call);
     case ZOOKEEPER_SET:
         return zoo_aset(to, ask->path, ask->data, ask->len, ask->next_version - 1, finish_stat,
                         call);

@@ -11,23 +11,23 @@
 #include "call/context.h"
 
 /* Who is told of what is heard; on libzookeeper's thread. */
-struct zookeeper_ears {
+struct zookeeper_callbacks {
     void (*alarm)(lk_client *client);    /* holds are to be doubted */
     void (*wake_all)(lk_client *client); /* the connection is another one */
     void (*changed)(lk_client *client, unsigned long node, const char *path, bool is_gone);
 };
 
 struct zookeeper_session {
-    const struct zookeeper_ears *ears; /* set before init */
-    char *hosts;                       /* owned; as libzookeeper takes them */
-    int64_t asked_ms;                  /* the time-out that is asked for */
-    pthread_mutex_t mutex;             /* guards the rest, and what zookeeper.h says */
+    const struct zookeeper_callbacks *callbacks; /* set before init */
+    char *hosts;                                 /* owned; as libzookeeper takes them */
+    int64_t asked_ms;                            /* the time-out that is asked for */
+    pthread_mutex_t mutex;                       /* guards the rest, and what zookeeper.h says */
     pthread_cond_t changed;
     zhandle_t *handle; /* owned; NULL: none just now */
     bool is_connected;
-    bool has_expired;    /* the handle is of no use any more */
-    int64_t doubtful_at; /* the handle was made, or last lost its connection */
-    int64_t timeout_ms;  /* as the server granted it; 0: not known yet */
+    bool has_expired;        /* the handle is of no use any more */
+    int64_t disconnected_at; /* the handle was made, or last lost its connection */
+    int64_t timeout_ms;      /* as the server granted it; 0: not known yet */
     /* The last write that counts as a proof: sent, and answered. */
     int64_t sent_at, answered_at;
     bool is_proving; /* a proof is under way */

@@ -81,9 +81,9 @@ static lk_status read_url(struct zookeeper *self, const char *url, char **out_ho
     return LK_OK;
 }
 
-static const struct zookeeper_ears ears = {.alarm = zookeeper_line_alarm,
-                                           .wake_all = zookeeper_node_wake_all,
-                                           .changed = zookeeper_node_changed};
+static const struct zookeeper_callbacks callbacks = {.alarm = zookeeper_renewal_conn_alarm,
+                                                     .wake_all = zookeeper_node_wake_all,
+                                                     .changed = zookeeper_node_changed};
 
 /* ---- the client ------------------------------------------------------------------------------------- */
 
@@ -95,13 +95,13 @@ static lk_status open_client(lk_client *client, const struct lk_client_options *
     int64_t session_ms = SESSION_MS;
 
     if (!self) return LKI_FAIL(err, LK_NO_MEMORY, "a client");
-    self->session.ears = &ears;
-    self->line_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    self->session.callbacks = &callbacks;
+    self->conn_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     lk_status status = read_url(self, options->url, &hosts, &session_ms, err);
     if (status == LK_OK && client->options.sync_replicas > 0)
         status = LKI_FAIL(err, LK_INVALID, "sync_replicas: a quorum of ZooKeeper has it anyway");
-    if (status == LK_OK && self->line_fd < 0) status = LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
-    if (status == LK_OK) status = lki_client_equip(client, zookeeper_line_new(client), err);
+    if (status == LK_OK && self->conn_fd < 0) status = LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
+    if (status == LK_OK) status = lki_client_equip(client, zookeeper_renewal_conn_new(client), err);
     if (status != LK_OK) {
         free(hosts);
         return status;
@@ -118,14 +118,14 @@ static void destroy(lk_client *client)
 
     if (!self) return;
     if (self->session.hosts) zookeeper_session_done(client);
-    while (self->debts) {
-        struct zookeeper_debt *debt = self->debts;
+    while (self->undos) {
+        struct zookeeper_pending_undo *undo = self->undos;
 
-        self->debts = debt->next;
-        free(debt->path);
-        free(debt);
+        self->undos = undo->next;
+        free(undo->path);
+        free(undo);
     }
-    if (self->line_fd >= 0) (void)close(self->line_fd);
+    if (self->conn_fd >= 0) (void)close(self->conn_fd);
     free(self->base);
     free(self);
 }

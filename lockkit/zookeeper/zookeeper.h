@@ -4,7 +4,7 @@
 #ifndef LKI_ZOOKEEPER_ZOOKEEPER_H
 #define LKI_ZOOKEEPER_ZOOKEEPER_H
 
-#include "lease/line.h"
+#include "lease/renewal_conn.h"
 #include "queue.h"
 #include "session.h"
 
@@ -15,8 +15,8 @@ enum { ZOOKEEPER_NODE_MAX = ZOOKEEPER_PATH_MAX + 256 };
 struct zookeeper_node;
 
 /* A node of ours that is to be deleted, or those whose paths begin so: the caller has done with it. */
-struct zookeeper_debt {
-    struct zookeeper_debt *next;
+struct zookeeper_pending_undo {
+    struct zookeeper_pending_undo *next;
     char *path; /* owned */
     int64_t session;
     bool is_prefix;
@@ -24,11 +24,11 @@ struct zookeeper_debt {
 
 struct zookeeper {
     struct zookeeper_session session;
-    char *base;                   /* owned; "" or "/path" */
-    bool is_kazoo;                /* whose names and rules; else Curator's */
-    int line_fd;                  /* eventfd: the watchdog's line is to look up */
-    struct zookeeper_node *nodes; /* guarded by session.mutex: all of this client */
-    struct zookeeper_debt *debts; /* guarded by session.mutex; owned */
+    char *base;                           /* owned; "" or "/path" */
+    bool is_kazoo;                        /* whose names and rules; else Curator's */
+    int conn_fd;                          /* eventfd: the watchdog's line is to look up */
+    struct zookeeper_node *nodes;         /* guarded by session.mutex: all of this client */
+    struct zookeeper_pending_undo *undos; /* guarded by session.mutex; owned */
 };
 
 static inline struct zookeeper *zookeeper_of(const lk_client *client)
@@ -36,15 +36,16 @@ static inline struct zookeeper *zookeeper_of(const lk_client *client)
     return client->backend_state;
 }
 
-/* The hub's thread (arg: the client): lets waiters be found, keeps the session proven, and pays debts. */
+/* The hub's thread (arg: the client): lets waiters be found, keeps the session proven, and pays undos. */
 void *zookeeper_keep_main(void *arg);
 /* This node is not needed any more (or all that begin so): the keeper deletes it while that session lives. */
-void zookeeper_debt_owe(lk_client *client, const char *path, int64_t session, bool is_prefix);
+void zookeeper_pending_undo_add(lk_client *client, const char *path, int64_t session,
+                                bool is_prefix);
 /* Delete all whose paths begin so, now. */
-LK_MUST_CHECK lk_status zookeeper_debt_settle(lk_client *client, const char *prefix,
-                                              int64_t deadline, unsigned *out_deleted);
+LK_MUST_CHECK lk_status zookeeper_pending_undo_delete(lk_client *client, const char *prefix,
+                                                      int64_t deadline, unsigned *out_deleted);
 /* Those of a session that has none to ask now wait for its end, or its next connection. False: some are left. */
-bool zookeeper_debt_pay_all(lk_client *client);
+bool zookeeper_pending_undo_run_all(lk_client *client);
 
 /* Ask a CREATE, and again with what parents it wants: as zookeeper_ask(). */
 LK_MUST_CHECK lk_status zookeeper_create(lk_client *client,
@@ -76,9 +77,9 @@ LK_MUST_CHECK lk_status zookeeper_permits_take(const struct lki_permit_list *lis
 /* What there may be of them: gone, or owed. */
 void zookeeper_permits_undo(const struct lki_permit_list *list);
 
-struct lki_line *zookeeper_line_new(lk_client *client);
+struct lki_renewal_conn *zookeeper_renewal_conn_new(lk_client *client);
 /* Have the watchdog doubt every hold. */
-void zookeeper_line_alarm(lk_client *client);
+void zookeeper_renewal_conn_alarm(lk_client *client);
 
 lk_status zookeeper_inspect(lk_client *client, const char *key, bool is_next,
                             struct lk_inspection *out, struct lk_error *err);

@@ -30,7 +30,7 @@ static bool open_one(const char *url, const struct lk_client_options *like, enum
     out->clients[need] = lk_client_open(
         &(struct lk_client_options){.url = url,
                                     .may_be_down = true,
-                                    .is_impatient = true,
+                                    .fail_fast = true,
                                     .pool_size = like->pool_size,
                                     .password =
                                         need == NEED_POSTGRES ? out->postgres_password : NULL,

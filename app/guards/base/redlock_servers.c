@@ -62,7 +62,7 @@ static bool open_one(const char *url, size_t len, const struct lk_client_options
     if (has_password(copy)) options.password = NULL; /* that one is for who has none */
     if (!deployment_uses_tls(copy)) options.tls = (struct lk_tls_options){0};
     options.may_be_down = true;
-    options.is_impatient = true; /* buyers are told at once */
+    options.fail_fast = true; /* buyers are told at once */
     out->clients[out->count] = lk_client_open(&options, &err);
     explicit_bzero(copy, len);
     free(copy);

@@ -97,7 +97,7 @@ static const struct lk_client_options like_all = {.pool_size = 4,
                                                   .connect_ms = STAGE_LIMIT_MS,
                                                   .command_ms = STAGE_LIMIT_MS,
                                                   .poll_ms = STAGE_POLL_MS,
-                                                  .is_impatient = true};
+                                                  .fail_fast = true};
 
 /* ---- in a process ------------------------------------------------------------------------------ */
 

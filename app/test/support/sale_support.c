@@ -117,7 +117,7 @@ lk_client *sale_connect(const struct sale_server *server, unsigned pool_size, in
                                                       .connect_ms = answer_ms,
                                                       .command_ms = answer_ms,
                                                       .backoff_ms = 20,
-                                                      .is_impatient = true}, /* as seckilld's */
+                                                      .fail_fast = true}, /* as seckilld's */
                           NULL);
 }
 

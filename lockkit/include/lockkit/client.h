@@ -59,9 +59,11 @@ struct lk_client_options {
     int64_t idle_ms;    /* a connection idle for longer is pinged before it is lent [1000] */
     int64_t poll_ms;    /* a waiter looks again at least this often, woken or not [1000] */
     bool may_be_down;   /* open also when no server can be reached now; a cluster must [false] */
-    bool
-        is_impatient; /* a wait for a lock or a permit ends with the first server that is out of reach
-                        or does not answer, not with its time: for who has another answer [false] */
+    union {
+        bool fail_fast; /* a wait for a lock or a permit ends as soon as a server is out of reach or
+                           does not answer, instead of at wait_ms [false] */
+        bool is_impatient; /* deprecated: the name of fail_fast in version 0.1 */
+    };
     unsigned
         sync_replicas; /* acquires and evals wait until so many replicas have them (WAIT) [0] */
     int64_t sync_ms;   /* ...at most this long; else they are UNSYNCED [100] */
@@ -135,7 +137,8 @@ void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out);
  *
  * Threads  any; asks no server and does not wait for one. On something else than Redis: false.
  */
-bool lk_client_owes(lk_client *client);
+bool lk_client_has_pending_undo(lk_client *client);
+bool lk_client_owes(lk_client *client); /* deprecated: its name in version 0.1 */
 
 /* One connection of the client's pool, lent for several round trips. */
 typedef struct lk_session lk_session;

@@ -88,7 +88,7 @@ LK_MUST_CHECK lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_e
  *                       after one of the next three, while the lease is not over: what is gone then
  *                       was released by that call, or for it, so repeating it answers OK.
  *          UNKNOWN, UNREACHABLE, EXHAUSTED (no free connection)  no confirmation, or refused for now:
- *                       the client makes up for it until the lease is over (lk_client_owes()), also
+ *                       the client makes up for it until the lease is over (lk_client_has_pending_undo()), also
  *                       when the handle is freed. It may be called again.
  *          NO_MEMORY    it may be called again. If not, the lease clears it.
  *          SERVER       an error answer; the lease clears it.

@@ -199,7 +199,7 @@ LK_MUST_CHECK lk_status lk_permits_acquire(lk_permits *permits,
  *          INVALID    also: an id that is none.
  *          UNKNOWN    no answer came, though asked for twice: ask again, or leave it to the lease.
  *          UNKNOWN, UNREACHABLE, EXHAUSTED  also: in Redis the client makes up for it while a lease lasts
- *                     (lk_client_owes()); who repeats it may be told NOT_OWNER then.
+ *                     (lk_client_has_pending_undo()); who repeats it may be told NOT_OWNER then.
  */
 lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, size_t count,
                              struct lk_error *err);

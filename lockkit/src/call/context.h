@@ -18,7 +18,7 @@
 struct lk_inspection;
 struct lki_counter;
 struct lki_hub;
-struct lki_line;
+struct lki_renewal_conn;
 struct lki_permit_list;
 struct lki_node;
 struct lki_pool;
@@ -64,7 +64,7 @@ struct lk_client {
     _Atomic bool is_closed;
     struct lki_url url; /* seeds[0]: where its server is, or the first of them */
     bool has_loader;    /* scripts are brought to servers by a user of their own: their texts go by
-                           lki_redis_introduce() alone then, and EVAL is never sent */
+                           lki_redis_load_script() alone then, and EVAL is never sent */
     void (*destroy)(lk_client *client); /* frees it, when nobody knows it any more */
     struct lki_topology *topology;      /* owned */
     struct lki_hub *hub;                /* owned */
@@ -80,7 +80,7 @@ struct lk_client {
 };
 
 /* Give it a hub and a watchdog, of a backend with its line (taken; NULL: no memory). OK, NO_MEMORY. */
-LK_MUST_CHECK lk_status lki_client_equip(lk_client *client, struct lki_line *line,
+LK_MUST_CHECK lk_status lki_client_equip(lk_client *client, struct lki_renewal_conn *line,
                                          struct lk_error *err);
 
 /* Of a client with one server: its pool. NULL: it has several, or follows them. */

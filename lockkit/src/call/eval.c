@@ -76,11 +76,11 @@ static lk_status fail(const lk_client *client, const struct lki_call *call, cons
 }
 
 /* What gave back, and is not done for now. Takes the request. */
-static void owe(lk_client *client, struct lki_request *request, int64_t until)
+static void undo_later(lk_client *client, struct lki_request *request, int64_t until)
 {
-    struct lki_debt *debt = lki_debt_new(request, client->has_loader, until);
+    struct lki_pending_undo *undo = lki_pending_undo_new(request, client->has_loader, until);
 
-    if (debt) lki_topology_owe(client->topology, debt);
+    if (undo) lki_topology_undo_later(client->topology, undo);
 }
 
 lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t deadline,
@@ -103,7 +103,7 @@ lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t
         lk_reply_free(reply); /* not known there: nothing ran */
         reply = NULL;
         refusal = (struct lk_error){0};
-        pipeline.introduce[0] = request->introduce;
+        pipeline.load_first[0] = request->load_first;
         status = lki_route_send(client, &pipeline, &reply, err);
     } while (status == LK_OK && lki_reply_is_error(reply, "NOSCRIPT") &&
              lki_script_spell_out(request, client->has_loader));
@@ -114,8 +114,8 @@ lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t
         *out_reply = reply;
     }
     bool is_open = status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED;
-    if (is_open && call->owe_until != 0) {
-        owe(client, request, call->owe_until);
+    if (is_open && call->undo_until != 0) {
+        undo_later(client, request, call->undo_until);
     } else {
         free(request);
     }

@@ -42,10 +42,11 @@ bool lki_exchange_learn(struct lki_topology *topology, const lk_reply *reply,
         lki_topology_moved(topology, slot, address, node);
         return true;
     }
-    bool is_demoted = lki_reply_kin(reply) == LKI_OF_REPLICA;
+    bool is_demoted = lki_reply_error_class(reply) == LKI_ERROR_OF_REPLICA;
 
     if (is_demoted) lki_pool_renew(node->pool); /* its own name may lead to another */
-    if (is_demoted || lki_reply_is_error(reply, "CLUSTERDOWN ")) lki_topology_doubt(topology);
+    if (is_demoted || lki_reply_is_error(reply, "CLUSTERDOWN "))
+        lki_topology_refresh_soon(topology);
     return is_demoted;
 }
 
@@ -113,14 +114,14 @@ static lk_status exchange_synced(const lk_client *client, struct lki_redis *redi
 }
 
 /* Scripts that the server may not know, ahead of the commands. What fails here has done nothing. */
-static lk_status introduce(struct lki_redis *redis, const struct lki_node *node,
-                           const struct lki_pipeline *pipeline, struct lk_error *err)
+static lk_status load_first(struct lki_redis *redis, const struct lki_node *node,
+                            const struct lki_pipeline *pipeline, struct lk_error *err)
 {
     lk_status status = LK_OK;
 
-    for (size_t i = 0; i < 2 && pipeline->introduce[i] && status == LK_OK; i++)
-        status = lki_redis_introduce(redis, &node->endpoint, pipeline->introduce[i]->text,
-                                     pipeline->deadline, err);
+    for (size_t i = 0; i < 2 && pipeline->load_first[i] && status == LK_OK; i++)
+        status = lki_redis_load_script(redis, &node->endpoint, pipeline->load_first[i]->text,
+                                       pipeline->deadline, err);
     if (status != LK_UNKNOWN) return status;
     if (err) err->code = LK_UNREACHABLE;
     return LK_UNREACHABLE;
@@ -140,7 +141,7 @@ lk_status lki_exchange_at(lk_client *client, struct lki_node *node,
         lki_pool_borrow(node->pool, begin + (pipeline->deadline - begin) / 2, &redis, err);
     if (status == LK_OK) {
         begin = lki_clock_now();
-        status = introduce(redis, node, pipeline, err);
+        status = load_first(redis, node, pipeline, err);
         if (status == LK_OK)
             status = is_to_sync ? exchange_synced(client, redis, pipeline, replies, err)
                                 : lki_redis_exchange(redis, pipeline->commands, pipeline->count,
@@ -155,7 +156,8 @@ lk_status lki_exchange_at(lk_client *client, struct lki_node *node,
                                                    .duration_ns = lki_clock_now() - begin,
                                                    .attempts = (unsigned)pipeline->count});
     }
-    if (status == LK_UNREACHABLE || status == LK_UNKNOWN) lki_topology_doubt(client->topology);
+    if (status == LK_UNREACHABLE || status == LK_UNKNOWN)
+        lki_topology_refresh_soon(client->topology);
     for (size_t i = 0; i < pipeline->count && status == LK_OK; i++)
         (void)lki_exchange_learn(client->topology, replies[i], node);
     lki_node_unref(node);

@@ -15,9 +15,9 @@ struct lki_pipeline {
     bool
         *out_is_synced; /* not NULL: WAIT for the client's sync_replicas behind them; false: too few
                             (it stays as it is for a client without) */
-    const struct lki_variant *introduce[2]; /* not NULL: brought to whoever is asked, before */
-    bool is_callers;                        /* a caller's own commands: they may leave traces */
-    struct lk_error *out_refusal;           /* why they were not taken there; else as it was. May be
+    const struct lki_variant *load_first[2]; /* not NULL: brought to whoever is asked, before */
+    bool is_callers;                         /* a caller's own commands: they may leave traces */
+    struct lk_error *out_refusal; /* why they were not taken there; else as it was. May be
                                                NULL */
 };
 

@@ -103,7 +103,7 @@ static void find_slots(const struct lki_pipeline *pipeline, int *slots)
 /* Not executed, and it may be elsewhere or later. */
 static bool is_to_repeat(const lk_reply *reply)
 {
-    return lki_reply_kin(reply) == LKI_OF_CLUSTER;
+    return lki_reply_error_class(reply) == LKI_ERROR_OF_CLUSTER;
 }
 
 /* For whom. */

@@ -28,7 +28,7 @@ static lk_session *open_to(lk_client *client, struct lki_node *node, int64_t lim
     if (lki_pool_borrow(node->pool, lki_context_deadline(client, limit_ms), &session->redis, err) ==
         LK_OK)
         return session;
-    lki_topology_doubt(client->topology);
+    lki_topology_refresh_soon(client->topology);
 
 fail:
     free(session);
@@ -79,7 +79,7 @@ lk_status lk_session_call(lk_session *session, const struct lk_command *commands
                                                         .status = status,
                                                         .duration_ns = lki_clock_now() - begin,
                                                         .attempts = (unsigned)count});
-    if (status != LK_OK) lki_topology_doubt(session->client->topology);
+    if (status != LK_OK) lki_topology_refresh_soon(session->client->topology);
     for (size_t i = 0; i < count && status == LK_OK; i++) {
         lki_traces_note(lki_redis_traces(session->redis), &commands[i], replies[i]);
         (void)lki_exchange_learn(session->client->topology, replies[i], session->node);

@@ -125,7 +125,7 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
                                      lki_number(words[1], (long long)counter->step),
                                      lki_number(words[2], CLAIM_MS + CLAIM_COMMANDS * command_ms)},
                             .arg_count = 3,
-                            .owe_until = step->is_undoing ? lki_clock_after_ms(CLAIM_MS) : 0,
+                            .undo_until = step->is_undoing ? lki_clock_after_ms(CLAIM_MS) : 0,
                             .out_is_synced = step->is_to_sync ? &is_synced : NULL};
     long long answer[2] = {0};
     lk_reply *reply = NULL;

@@ -61,7 +61,7 @@ lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *sc
         .eval = &ids,
         .keys = {lk_bytes_of(list->key), lk_bytes_of(list->timeouts), lk_bytes_of(list->channel)},
         .key_count = 3,
-        .owe_until = list->owe_until,
+        .undo_until = list->undo_until,
         .out_is_synced = list->out_is_synced};
 
     if (!args) return LKI_FAIL(err, LK_NO_MEMORY, "%s", list->key);

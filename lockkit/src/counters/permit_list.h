@@ -25,7 +25,7 @@ struct lki_permit_list {
     const char *number;  /* of some scripts; NULL: none */
     int64_t deadline;    /* of the step that is taken next */
     bool is_waited_for;  /* who takes them waits at the channel if they are not free */
-    int64_t owe_until;   /* not 0: as in a run; to a backend: they may never have been taken */
+    int64_t undo_until;  /* not 0: as in a run; to a backend: they may never have been taken */
     bool *out_is_synced; /* of lki_permit_list_take(); as in a pipeline */
 };
 

@@ -39,7 +39,7 @@ static lk_status permit_release(lk_lock *lock, int64_t deadline, struct lk_error
     struct lki_permit_list list = list_of(lock, &id);
 
     list.deadline = deadline;
-    list.owe_until = lock->owe_until;
+    list.undo_until = lock->undo_until;
     return lki_permit_list_give(&list, NULL, err);
 }
 

@@ -101,9 +101,9 @@ static void undo(struct attempt *attempt)
     int64_t lease_ms = attempt->lease_ms < 0 ? INT32_MAX : attempt->lease_ms;
 
     attempt->list.deadline = lki_clock_after_ms(UNDO_MAX_MS);
-    attempt->list.owe_until = lki_clock_after_ms(lease_ms);
+    attempt->list.undo_until = lki_clock_after_ms(lease_ms);
     (void)lki_permit_list_give(&attempt->list, NULL, NULL);
-    attempt->list.owe_until = 0;
+    attempt->list.undo_until = 0;
 }
 
 static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
@@ -275,7 +275,7 @@ static lk_status give_surely(struct lki_permit_list *list, struct lk_error *err)
     bool is_none = false;
     lk_status status = lki_permit_list_give(list, NULL, err);
 
-    list->owe_until = 0; /* where the first time failed, it is owed */
+    list->undo_until = 0; /* where the first time failed, it is owed */
     if (status != LK_UNKNOWN) return status;
     list->deadline = lki_context_deadline(list->client, 0);
     status = lki_permit_list_give(list, &is_none, err);
@@ -301,7 +301,7 @@ lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, 
     if (status == LK_OK) {
         struct lki_permit_list all = list_of(permits, ids, count);
 
-        if (!all.client->backend) all.owe_until = last_end(list, count);
+        if (!all.client->backend) all.undo_until = last_end(list, count);
         status = give_surely(&all, err);
         emit(permits, (struct lk_event){.type = LK_EVENT_RELEASE, .status = status, .attempts = 1},
              list, count, begin);

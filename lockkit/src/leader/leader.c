@@ -22,8 +22,8 @@
 #include "locks/lock.h"
 
 enum {
-    REST_MS = 2000,        /* after a resignation: a waiter of any kind looks within poll_ms */
-    TROUBLE_MAX_MS = 1000, /* longest pause after a failed acquire */
+    RESIGNED_PAUSE_MS = 2000, /* after a resignation: a waiter of any kind looks within poll_ms */
+    TROUBLE_MAX_MS = 1000,    /* longest pause after a failed acquire */
 };
 
 struct lk_leader {
@@ -31,10 +31,10 @@ struct lk_leader {
     struct lk_leader_options options;
     pid_t pid; /* who made it: a fork has no thread of it */
     pthread_t thread;
-    struct lk_error why_left;  /* of the last release; read when the thread has ended */
-    _Atomic uint64_t fence;    /* of this term */
-    _Atomic bool is_in_office; /* told, or about to be, and not given up */
-    pthread_mutex_t mutex;     /* guards all below */
+    struct lk_error why_left; /* of the last release; read when the thread has ended */
+    _Atomic uint64_t fence;   /* of this term */
+    _Atomic bool is_elected;  /* told, or about to be, and not given up */
+    pthread_mutex_t mutex;    /* guards all below */
     pthread_cond_t changed;
     bool is_resigning; /* this term */
     bool is_closing;
@@ -51,7 +51,7 @@ static bool is_usable(const lk_leader *leader)
 
 bool lk_leader_is_leading(const lk_leader *leader)
 {
-    return is_usable(leader) && atomic_load(&leader->is_in_office) && lk_held(leader->lock);
+    return is_usable(leader) && atomic_load(&leader->is_elected) && lk_held(leader->lock);
 }
 
 uint64_t lk_leader_fence(const lk_leader *leader)
@@ -60,25 +60,25 @@ uint64_t lk_leader_fence(const lk_leader *leader)
 }
 
 /* Told to the thread that waits or is about to. */
-static void give_up(lk_leader *leader, bool *what)
+static void end_term(lk_leader *leader, bool *what)
 {
     (void)pthread_mutex_lock(&leader->mutex);
     *what = true;
-    atomic_store(&leader->is_in_office, false);
+    atomic_store(&leader->is_elected, false);
     (void)pthread_cond_signal(&leader->changed);
     (void)pthread_mutex_unlock(&leader->mutex);
 }
 
 void lk_leader_resign(lk_leader *leader)
 {
-    if (is_usable(leader) && atomic_load(&leader->is_in_office))
-        give_up(leader, &leader->is_resigning);
+    if (is_usable(leader) && atomic_load(&leader->is_elected))
+        end_term(leader, &leader->is_resigning);
 }
 
 /* ---- its own thread ------------------------------------------------------------------------------ */
 
 /* On the watchdog's thread. */
-static void hear_of_loss(lk_lock *lock, void *arg)
+static void on_lost_lock(lk_lock *lock, void *arg)
 {
     lk_leader *leader = arg;
 
@@ -88,7 +88,7 @@ static void hear_of_loss(lk_lock *lock, void *arg)
     (void)pthread_mutex_unlock(&leader->mutex);
 }
 
-static void tell_trouble(lk_leader *leader, const struct lk_error *why)
+static void report_trouble(lk_leader *leader, const struct lk_error *why)
 {
     if (leader->options.on_trouble) leader->options.on_trouble(leader, why, leader->options.arg);
 }
@@ -101,7 +101,7 @@ static bool is_closing(lk_leader *leader)
     return is_closing;
 }
 
-static void rest(lk_leader *leader, int64_t ms)
+static void pause_for(lk_leader *leader, int64_t ms)
 {
     int64_t until = lki_clock_after_ms(ms);
 
@@ -112,15 +112,15 @@ static void rest(lk_leader *leader, int64_t ms)
 }
 
 /* False: it is closed, or the lock has gone again. */
-static bool take_office(lk_leader *leader)
+static bool become_leader(lk_leader *leader)
 {
     (void)pthread_mutex_lock(&leader->mutex);
-    bool is_in_office = !leader->is_closing && lk_held(leader->lock);
+    bool is_elected = !leader->is_closing && lk_held(leader->lock);
     leader->is_resigning = false;
     atomic_store(&leader->fence, lk_lock_fence(leader->lock));
-    atomic_store(&leader->is_in_office, is_in_office);
+    atomic_store(&leader->is_elected, is_elected);
     (void)pthread_mutex_unlock(&leader->mutex);
-    return is_in_office;
+    return is_elected;
 }
 
 /* Until the term is over. The end of the lease is looked for here too: the watchdog's thread, which tells of
@@ -133,7 +133,7 @@ static bool serve(lk_leader *leader)
 
         (void)lki_clock_wait(&leader->changed, &leader->mutex, until);
     }
-    atomic_store(&leader->is_in_office, false);
+    atomic_store(&leader->is_elected, false);
     bool has_resigned = leader->is_resigning;
     (void)pthread_mutex_unlock(&leader->mutex);
     return has_resigned;
@@ -144,7 +144,7 @@ static void lead(lk_leader *leader)
     const struct lk_leader_options *options = &leader->options;
     bool has_resigned = false;
 
-    if (take_office(leader)) {
+    if (become_leader(leader)) {
         if (options->on_elected)
             options->on_elected(leader, atomic_load(&leader->fence), options->arg);
         has_resigned = serve(leader);
@@ -152,8 +152,8 @@ static void lead(lk_leader *leader)
     }
     lk_status status = lk_lock_release(leader->lock, &leader->why_left);
     if (status == LK_NOT_OWNER) leader->why_left = (struct lk_error){0};
-    if (leader->why_left.code != LK_OK) tell_trouble(leader, &leader->why_left);
-    if (has_resigned) rest(leader, REST_MS);
+    if (leader->why_left.code != LK_OK) report_trouble(leader, &leader->why_left);
+    if (has_resigned) pause_for(leader, RESIGNED_PAUSE_MS);
 }
 
 static void *leader_main(void *arg)
@@ -162,7 +162,7 @@ static void *leader_main(void *arg)
     const struct lk_lock_options options = {.wait_ms = LK_FOREVER,
                                             .lease_ms = leader->options.lease_ms,
                                             .is_renewed = true,
-                                            .on_lost = hear_of_loss,
+                                            .on_lost = on_lost_lock,
                                             .on_lost_arg = leader};
     struct lki_backoff backoff = {0};
 
@@ -177,8 +177,8 @@ static void *leader_main(void *arg)
             backoff = (struct lki_backoff){0};
             lead(leader);
         } else if (!is_closing(leader)) {
-            tell_trouble(leader, &why);
-            rest(leader, lki_backoff_next(&backoff, TROUBLE_MAX_MS));
+            report_trouble(leader, &why);
+            pause_for(leader, lki_backoff_next(&backoff, TROUBLE_MAX_MS));
         }
     }
     return NULL;
@@ -239,7 +239,7 @@ lk_status lk_leader_close(lk_leader *leader, struct lk_error *err)
         return LK_OK;
     }
     if (leader == own) return LKI_FAIL(err, LK_INVALID, "a leader is not closed by its own hook");
-    give_up(leader, &leader->is_closing);
+    end_term(leader, &leader->is_closing);
     lk_lock_cancel(leader->lock);
     (void)pthread_join(leader->thread, NULL);
     atomic_store(&leader->lock->is_cancelled, false); /* else its next wait would end */

@@ -16,7 +16,7 @@ int64_t lki_hold_ends_at(int64_t sent_at, int64_t lease_ms)
     return sent_at + (lease_ms - drift_ms) * NS_PER_MS;
 }
 
-void lki_hold_tell_fd(int fd)
+void lki_hold_signal_fd(int fd)
 {
     uint64_t one = 1;
     ssize_t done = fd < 0 ? 0 : write(fd, &one, sizeof one);
@@ -30,7 +30,7 @@ bool lki_hold_lose(lk_lock *lock)
 
     if (!atomic_compare_exchange_strong(&lock->state, &held, LOCK_LOST)) return false;
     atomic_store(&lock->expires_at, 0);
-    lki_hold_tell_fd(
+    lki_hold_signal_fd(
         atomic_load(&lock->lost_fd)); /* one that is made only now looks at the state */
     return true;
 }

@@ -85,7 +85,7 @@ struct lk_lock {
     bool is_renewed;
     int64_t wait_ms; /* of this acquire; > 0: a queue is joined */
     int64_t
-        owe_until; /* a release or an undo is under way, and is owed so long if it fails; else 0 */
+        undo_until; /* a release or an undo is under way, and is owed so long if it fails; else 0 */
     bool may_be_released; /* a release had no answer, or is owed */
     bool is_synced;       /* what the last try took, enough replicas have (lki_pipeline) */
     uint64_t fence;
@@ -113,6 +113,6 @@ static inline bool lki_hold_can_be_checked(const lk_lock *lock)
 }
 
 /* Make the descriptor of lk_lock_lost_fd() readable; -1: there is none. */
-void lki_hold_tell_fd(int fd);
+void lki_hold_signal_fd(int fd);
 
 #endif

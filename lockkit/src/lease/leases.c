@@ -1,5 +1,5 @@
 /*
- * Two heaps: by the next question, always an absolute moment, and by the end; and per line a queue
+ * Two heaps: by the next question, always an absolute moment, and by the end; and per connection a queue
  * of what is due while a round is under way there. No threads, no network.
  */
 #include "leases.h"
@@ -53,12 +53,12 @@ bool lki_leases_have(const lk_lock *lock)
 
 static void dequeue(struct lki_lease *lease)
 {
-    struct lki_line *line = lease->line;
+    struct lki_renewal_conn *conn = lease->conn;
 
-    if (!line) return;
-    *(lease->previous ? &lease->previous->next : &line->first) = lease->next;
-    *(lease->next ? &lease->next->previous : &line->last) = lease->previous;
-    lease->line = NULL;
+    if (!conn) return;
+    *(lease->previous ? &lease->previous->next : &conn->first) = lease->next;
+    *(lease->next ? &lease->next->previous : &conn->last) = lease->previous;
+    lease->conn = NULL;
 }
 
 void lki_leases_drop(struct lki_leases *leases, lk_lock *lock)
@@ -95,16 +95,16 @@ void lki_leases_end_at(struct lki_leases *leases, lk_lock *lock, int64_t at)
     set_key(&leases->ends, &lock->lease.end, at);
 }
 
-void lki_leases_enqueue(struct lki_leases *leases, lk_lock *lock, struct lki_line *line)
+void lki_leases_enqueue(struct lki_leases *leases, lk_lock *lock, struct lki_renewal_conn *conn)
 {
     struct lki_lease *lease = &lock->lease;
 
     lki_leases_ask_at(leases, lock, lki_never);
-    lease->line = line;
+    lease->conn = conn;
     lease->next = NULL;
-    lease->previous = line->last;
-    *(line->last ? &line->last->next : &line->first) = lease;
-    line->last = lease;
+    lease->previous = conn->last;
+    *(conn->last ? &conn->last->next : &conn->first) = lease;
+    conn->last = lease;
 }
 
 void lki_leases_take(struct lki_leases *leases, lk_lock *lock)
@@ -149,16 +149,16 @@ lk_lock *lki_leases_first(const struct lki_leases *leases)
 bool lki_leases_is_due(const lk_lock *lock, int64_t now)
 {
     const struct lki_lease *lease = &lock->lease;
-    bool is_exact = lease->is_exact || lease->is_doubted;
+    bool is_exact = lease->is_exact || lease->is_suspect;
     int64_t early = is_exact ? 0 : lock->lease_ms * NS_PER_MS / EARLY_PART;
 
     return lease->renewal.key < lki_never && lease->renewal.key - early <= now;
 }
 
-lk_lock *lki_leases_waiting(const struct lki_line *line)
+lk_lock *lki_leases_waiting(const struct lki_renewal_conn *conn)
 {
-    if (!line->first) return NULL;
-    return (lk_lock *)(void *)((char *)line->first - offsetof(lk_lock, lease));
+    if (!conn->first) return NULL;
+    return (lk_lock *)(void *)((char *)conn->first - offsetof(lk_lock, lease));
 }
 
 lk_lock *lki_leases_at(const struct lki_leases *leases, size_t index)

@@ -5,7 +5,7 @@
 #define LKI_LEASES_H
 
 #include "hold.h"
-#include "line.h"
+#include "renewal_conn.h"
 
 struct lki_leases {
     struct lki_heap renewals; /* every lease is in both, so that there is room for it later */
@@ -29,8 +29,8 @@ void lki_leases_done(struct lki_leases *leases);
 void lki_leases_ask_at(struct lki_leases *leases, lk_lock *lock, int64_t at);
 /* It does not end before that. */
 void lki_leases_end_at(struct lki_leases *leases, lk_lock *lock, int64_t at);
-/* It is asked for in the next round of a line. */
-void lki_leases_enqueue(struct lki_leases *leases, lk_lock *lock, struct lki_line *line);
+/* It is asked for in the next round of a connection. */
+void lki_leases_enqueue(struct lki_leases *leases, lk_lock *lock, struct lki_renewal_conn *conn);
 /* The watchdog's thread is about to ask for it, or to tell of its end. */
 void lki_leases_take(struct lki_leases *leases, lk_lock *lock);
 /* Those whose end has come; all are taken. */
@@ -40,8 +40,8 @@ size_t lki_leases_take_ended(struct lki_leases *leases, lk_lock **out, size_t ma
 lk_lock *lki_leases_first(const struct lki_leases *leases);
 /* Whether it goes along with what is due now. */
 bool lki_leases_is_due(const lk_lock *lock, int64_t now);
-/* The one that waits longest at a line, or NULL. */
-lk_lock *lki_leases_waiting(const struct lki_line *line);
+/* The one that waits longest at a connection, or NULL. */
+lk_lock *lki_leases_waiting(const struct lki_renewal_conn *conn);
 /* All of them, in no order, until NULL. */
 lk_lock *lki_leases_at(const struct lki_leases *leases, size_t index);
 /* When something is to be asked for, or has ended. */

@@ -1,7 +1,7 @@
 /*
  * Leases sit in two heaps: by their next renewal, always an absolute moment, a third of the lease
  * after the last one was SENT, so slowness never adds up; and by their end. What is due is asked
- * for by the line to its server, up to 256 leases in one pipeline; while a round is under way
+ * for by the connection to its server, up to 256 leases in one pipeline; while a round is under way
  * there, what falls due next waits for it, and for no other server. A key that fails is tried again
  * on its own. A lease that could not be renewed ends by the local clock, whatever the network says,
  * and its holder is told. Renewal never re-creates a key: a lost lock is lost for good.
@@ -26,26 +26,26 @@
 #include "base/error.h"
 #include "call/context.h"
 #include "leases.h"
-#include "lines.h"
+#include "renewal_conns.h"
 
 enum {
-    YOUNG_MS = 200,        /* a hold that lasts longer than this is looked after */
+    UNCHECKED_MS = 200,    /* a hold that lasts longer than this is looked after */
     NOT_NOW_MAX_MS = 200,  /* before it is tried again, when the server will be able to */
     ELSEWHERE_MAX_MS = 10, /* ...or another one is */
     SORT_MAX = 1024,       /* leases, before somebody else may have the mutex */
 };
 
 struct lki_watchdog {
-    lk_client *client;      /* borrowed */
-    struct lki_lines lines; /* the watchdog thread's alone, but for who waits there */
-    int wake_fd;            /* eventfd: look at the heaps again */
-    pthread_mutex_t mutex;  /* guards all below, and every lease */
+    lk_client *client;              /* borrowed */
+    struct lki_renewal_conns conns; /* the watchdog thread's alone, but for who waits there */
+    int wake_fd;                    /* eventfd: look at the heaps again */
+    pthread_mutex_t mutex;          /* guards all below, and every lease */
     struct lki_leases leases;
     pthread_cond_t idle; /* some lease is not taken any more */
     int64_t wakes_at;    /* the watchdog thread sleeps until then; 0: it does not */
     bool has_grown;      /* since then; who takes one hold takes more */
     unsigned long epoch; /* of the servers, when the leases were last looked through */
-    bool is_to_look;
+    bool must_recheck;
     bool is_stopping;
 };
 
@@ -67,15 +67,15 @@ static unsigned long epoch_now(const struct lki_watchdog *watchdog)
 void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
 {
     lock->lease.epoch = epoch_now(watchdog);
-    lock->lease.is_doubted = false;
+    lock->lease.is_suspect = false;
     lock->lease.asked_at = lki_clock_now();
 }
 
 lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *lock,
                                   int64_t deadline, struct lk_error *err)
 {
-    if (!watchdog->client->topology) return LK_OK; /* its line stands from the beginning */
-    struct lki_node *node = lki_lines_node_of(&watchdog->lines, lock->key, err);
+    if (!watchdog->client->topology) return LK_OK; /* its connection stands from the beginning */
+    struct lki_node *node = lki_renewal_conns_node_of(&watchdog->conns, lock->key, err);
     lk_status status = node ? lki_pool_reserve(node->pool, deadline, err) : LK_UNREACHABLE;
 
     lki_node_unref(node);
@@ -98,16 +98,16 @@ static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
     int64_t now = lki_clock_now();
 
     (void)is_seen_over(lock);
-    lease->slot = lki_lines_slot_of(&watchdog->lines, lock->key);
+    lease->slot = lki_renewal_conns_slot_of(&watchdog->conns, lock->key);
     lease->is_asking = false;
-    lease->is_doubted |= lease->epoch != watchdog->epoch;
+    lease->is_suspect |= lease->epoch != watchdog->epoch;
     lease->end.key = atomic_load(&lock->expires_at);
     lease->renewal.key = lki_lease_renewal(lock, now + lock->lease_ms * NS_PER_MS / 3);
-    int64_t look_at = now + YOUNG_MS * (int64_t)NS_PER_MS;
-    lease->is_young = look_at < lease->renewal.key && lki_hold_can_be_checked(lock);
-    lease->is_exact = lease->is_young;
-    if (lease->is_young) lease->renewal.key = look_at;
-    if (lease->is_doubted) lease->renewal.key = now;
+    int64_t check_at = now + UNCHECKED_MS * (int64_t)NS_PER_MS;
+    lease->is_unchecked = check_at < lease->renewal.key && lki_hold_can_be_checked(lock);
+    lease->is_exact = lease->is_unchecked;
+    if (lease->is_unchecked) lease->renewal.key = check_at;
+    if (lease->is_suspect) lease->renewal.key = now;
 }
 
 lk_status lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *lock, struct lk_error *err)
@@ -181,7 +181,7 @@ static struct lk_event event_of(const lk_lock *lock, lk_event_type type, lk_stat
 }
 
 /* No mutex held, and the lease is_taken. */
-static void tell_lost(const struct lki_watchdog *watchdog, lk_lock *lock, int64_t since)
+static void report_lost(const struct lki_watchdog *watchdog, lk_lock *lock, int64_t since)
 {
     if (!lki_hold_lose(lock)) return;
     if (!lock->ops->renewed)
@@ -198,7 +198,7 @@ static void end_leases_locked(struct lki_watchdog *watchdog)
     (void)pthread_mutex_unlock(&watchdog->mutex);
     int64_t now = lki_clock_now();
     for (size_t i = 0; i < count; i++)
-        tell_lost(watchdog, ended[i], now);
+        report_lost(watchdog, ended[i], now);
     (void)pthread_mutex_lock(&watchdog->mutex);
     for (size_t i = 0; i < count; i++)
         lki_leases_drop(&watchdog->leases, ended[i]);
@@ -209,23 +209,23 @@ static void end_leases_locked(struct lki_watchdog *watchdog)
 
 /* The first look at a hold: there is nothing to ask while the connection stands that stood when it was
    taken. True: it was no more than that. */
-static bool look_at_young_locked(struct lki_watchdog *watchdog, struct lki_line *line,
-                                 lk_lock *lock)
+static bool check_unchecked_locked(struct lki_watchdog *watchdog, struct lki_renewal_conn *conn,
+                                   lk_lock *lock)
 {
     struct lki_lease *lease = &lock->lease;
 
-    if (!lease->is_young) return false;
-    lease->is_young = false;
-    if (lease->is_doubted) return false;
-    lease->is_doubted = !line->ops->stands_since(line, lease->asked_at);
-    if (lease->is_doubted) return false;
+    if (!lease->is_unchecked) return false;
+    lease->is_unchecked = false;
+    if (lease->is_suspect) return false;
+    lease->is_suspect = !conn->ops->is_open_since(conn, lease->asked_at);
+    if (lease->is_suspect) return false;
     lease->is_exact = false;
     lki_leases_ask_at(&watchdog->leases, lock,
                       lki_lease_renewal(lock, lease->asked_at + lock->lease_ms * NS_PER_MS / 3));
     return true;
 }
 
-/* Hand what is due to the lines of its servers. The mutex is let go while the topology is asked. */
+/* Hand what is due to the connections of its servers. The mutex is let go while the topology is asked. */
 static void sort_due_locked(struct lki_watchdog *watchdog)
 {
     int64_t now = lki_clock_now();
@@ -235,50 +235,50 @@ static void sort_due_locked(struct lki_watchdog *watchdog)
     if (!lock || lock->lease.renewal.key > now) return;
     for (int i = 0; i < SORT_MAX && lock && lki_leases_is_due(lock, now); i++) {
         int slot = lock->lease.slot;
-        struct lki_line *line = lki_lines_known(&watchdog->lines, slot);
+        struct lki_renewal_conn *conn = lki_renewal_conns_known(&watchdog->conns, slot);
 
-        if (line && look_at_young_locked(watchdog, line, lock)) {
+        if (conn && check_unchecked_locked(watchdog, conn, lock)) {
             /* nothing is due */
-        } else if (line) {
-            lki_leases_enqueue(&watchdog->leases, lock, line);
+        } else if (conn) {
+            lki_leases_enqueue(&watchdog->leases, lock, conn);
         } else if (slot == nowhere) {
             lock->lease.is_exact = true;
             lki_leases_ask_at(&watchdog->leases, lock, lki_lease_retry(lock, NOT_NOW_MAX_MS));
         } else {
             (void)pthread_mutex_unlock(&watchdog->mutex);
-            if (!lki_lines_find(&watchdog->lines, slot)) nowhere = slot;
+            if (!lki_renewal_conns_find(&watchdog->conns, slot)) nowhere = slot;
             (void)pthread_mutex_lock(&watchdog->mutex);
         }
         lock = lki_leases_first(&watchdog->leases);
     }
 }
 
-/* ---- a round of a line ----------------------------------------------------------------------- */
+/* ---- a round of a connection ----------------------------------------------------------------------- */
 
-static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *line)
+static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_renewal_conn *conn)
 {
-    struct lki_round *round = &line->round;
+    struct lki_round *round = &conn->round;
     int64_t now = lki_clock_now();
     int64_t last_end = now;
 
     round->sent_at = now;
     round->deadline = lki_clock_after_ms(watchdog->client->options.command_ms);
     round->ends_at = lki_never;
-    while (line->first && round->count < LKI_ROUND_MAX) {
-        lk_lock *lock = lki_leases_waiting(line);
+    while (conn->first && round->count < LKI_ROUND_MAX) {
+        lk_lock *lock = lki_leases_waiting(conn);
         int64_t ends = atomic_load(&lock->expires_at);
         bool is_check = lki_lease_renewal(lock, now) == lki_never;
 
         /* An end is told before long; what is made of several locks is not checked as a whole. */
         if (ends <= now || (is_check && !lki_hold_can_be_checked(lock))) {
-            lock->lease.is_doubted = false;
+            lock->lease.is_suspect = false;
             lki_leases_ask_at(&watchdog->leases, lock, lki_never);
             continue;
         }
         lki_leases_take(&watchdog->leases, lock);
         round->queries[round->count++] = (struct lki_query){
             .lock = lock, .is_check = is_check, .is_asking = lock->lease.is_asking};
-        lock->lease.is_doubted = lock->lease.is_asking = false;
+        lock->lease.is_suspect = lock->lease.is_asking = false;
         if (ends < round->ends_at) round->ends_at = ends;
         if (ends > last_end) last_end = ends;
     }
@@ -287,18 +287,18 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *li
 
 static void start_rounds_locked(struct lki_watchdog *watchdog)
 {
-    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (!line->first || line->round.count > 0) continue;
-        fill_round_locked(watchdog, line);
-        if (line->round.count == 0) continue; /* all were over */
+    for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
+        if (!conn->first || conn->round.count > 0) continue;
+        fill_round_locked(watchdog, conn);
+        if (conn->round.count == 0) continue; /* all were over */
         (void)pthread_mutex_unlock(&watchdog->mutex);
-        line->ops->start(line);
+        conn->ops->start(conn);
         (void)pthread_mutex_lock(&watchdog->mutex);
     }
 }
 
-static void tell_renewal(const struct lki_watchdog *watchdog, lk_lock *lock, lk_status status,
-                         int64_t sent_at)
+static void report_renewal(const struct lki_watchdog *watchdog, lk_lock *lock, lk_status status,
+                           int64_t sent_at)
 {
     struct lk_event event = event_of(lock, LK_EVENT_RENEW, status, sent_at);
 
@@ -311,56 +311,58 @@ static void tell_renewal(const struct lki_watchdog *watchdog, lk_lock *lock, lk_
 
 /* Tell the hook, and those whose hold has ended; learn what the answers say of the servers. No
    mutex held, the leases are still taken. */
-static void tell_round(struct lki_watchdog *watchdog, struct lki_line *line)
+static void report_round(struct lki_watchdog *watchdog, struct lki_renewal_conn *conn)
 {
-    int64_t sent_at = line->round.sent_at;
-    bool is_doubtful = false;
+    int64_t sent_at = conn->round.sent_at;
+    bool needs_refresh = false;
 
-    for (size_t i = 0; i < line->round.count; i++) {
-        struct lki_query *query = &line->round.queries[i];
+    for (size_t i = 0; i < conn->round.count; i++) {
+        struct lki_query *query = &conn->round.queries[i];
         lk_lock *lock = query->lock;
-        enum lki_verdict verdict = query->verdict = line->ops->verdict(query);
+        enum lki_verdict verdict = query->verdict = conn->ops->verdict(query);
 
-        is_doubtful |= verdict == LKI_SILENT || verdict == LKI_NOT_NOW;
+        needs_refresh |= verdict == LKI_SILENT || verdict == LKI_NOT_NOW;
         if (query->reply && (verdict == LKI_NOT_NOW || verdict == LKI_ELSEWHERE))
-            query->next = lki_lines_learn(&watchdog->lines, lock->lease.slot, query->reply, line);
-        if (query->is_told) continue;
+            query->next =
+                lki_renewal_conns_learn(&watchdog->conns, lock->lease.slot, query->reply, conn);
+        if (query->is_reported) continue;
         if (!query->is_check && verdict != LKI_ELSEWHERE)
-            tell_renewal(watchdog, lock, lki_line_status(verdict), sent_at);
+            report_renewal(watchdog, lock, lki_renewal_conn_status(verdict), sent_at);
         if (query->is_check && verdict == LKI_OURS && lock->ops->renewed)
             lock->ops->renewed(lock, LK_OK, sent_at, 0);
-        if (verdict == LKI_GONE) tell_lost(watchdog, lock, sent_at);
+        if (verdict == LKI_GONE) report_lost(watchdog, lock, sent_at);
     }
-    if (is_doubtful && watchdog->client->topology) lki_topology_doubt(watchdog->client->topology);
+    if (needs_refresh && watchdog->client->topology)
+        lki_topology_refresh_soon(watchdog->client->topology);
 }
 
 /* A hold that ends while its server is asked: its holder is told at once, and the round goes on for the
    others. */
-static void tell_ended(const struct lki_watchdog *watchdog, struct lki_round *round)
+static void report_ended(const struct lki_watchdog *watchdog, struct lki_round *round)
 {
     int64_t now = lki_clock_now();
 
     round->ends_at = lki_never;
     for (size_t i = 0; i < round->count; i++) {
         struct lki_query *query = &round->queries[i];
-        int64_t ends = query->is_told ? lki_never : atomic_load(&query->lock->expires_at);
+        int64_t ends = query->is_reported ? lki_never : atomic_load(&query->lock->expires_at);
 
         if (ends > now) {
             if (ends < round->ends_at) round->ends_at = ends;
             continue;
         }
-        query->is_told = true;
-        if (!query->is_check) tell_renewal(watchdog, query->lock, LK_UNKNOWN, round->sent_at);
-        tell_lost(watchdog, query->lock, round->sent_at);
+        query->is_reported = true;
+        if (!query->is_check) report_renewal(watchdog, query->lock, LK_UNKNOWN, round->sent_at);
+        report_lost(watchdog, query->lock, round->sent_at);
     }
 }
 
 static void end_asked_locked(struct lki_watchdog *watchdog)
 {
-    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (line->round.count == 0 || line->round.ends_at > lki_clock_now()) continue;
+    for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
+        if (conn->round.count == 0 || conn->round.ends_at > lki_clock_now()) continue;
         (void)pthread_mutex_unlock(&watchdog->mutex);
-        tell_ended(watchdog, &line->round);
+        report_ended(watchdog, &conn->round);
         (void)pthread_mutex_lock(&watchdog->mutex);
     }
 }
@@ -392,7 +394,7 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 {
     lk_lock *lock = query->lock;
     struct lki_lease *lease = &lock->lease;
-    enum lki_verdict verdict = query->is_told ? LKI_GONE : query->verdict;
+    enum lki_verdict verdict = query->is_reported ? LKI_GONE : query->verdict;
     int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
     int64_t next = next_after(query, verdict, sent_at);
 
@@ -406,10 +408,10 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
         lease->epoch = watchdog->epoch;
         return;
     }
-    struct lki_line *asked_next = lease->is_doubted ? NULL : query->next;
-    if (lease->is_doubted) next = lki_clock_now(); /* since the query was sent */
-    lease->is_doubted |= query->is_check && verdict != LKI_OURS;
-    if (!lease->is_doubted) next = lki_lease_renewal(lock, next);
+    struct lki_renewal_conn *asked_next = lease->is_suspect ? NULL : query->next;
+    if (lease->is_suspect) next = lki_clock_now(); /* since the query was sent */
+    lease->is_suspect |= query->is_check && verdict != LKI_OURS;
+    if (!lease->is_suspect) next = lki_lease_renewal(lock, next);
     lease->is_asking = asked_next != NULL;
     if (asked_next) {
         lki_leases_enqueue(&watchdog->leases, lock, asked_next);
@@ -420,14 +422,14 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 
 static void finish_rounds_locked(struct lki_watchdog *watchdog)
 {
-    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (!lki_line_is_done(line)) continue;
+    for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
+        if (!lki_renewal_conn_is_done(conn)) continue;
         (void)pthread_mutex_unlock(&watchdog->mutex);
-        tell_round(watchdog, line);
+        report_round(watchdog, conn);
         (void)pthread_mutex_lock(&watchdog->mutex);
-        for (size_t i = 0; i < line->round.count; i++)
-            settle_query_locked(watchdog, &line->round.queries[i], line->round.sent_at);
-        line->ops->clear(line);
+        for (size_t i = 0; i < conn->round.count; i++)
+            settle_query_locked(watchdog, &conn->round.queries[i], conn->round.sent_at);
+        conn->ops->clear(conn);
         (void)pthread_cond_broadcast(&watchdog->idle);
     }
 }
@@ -437,9 +439,9 @@ static void finish_rounds_locked(struct lki_watchdog *watchdog)
 /* What waits there goes elsewhere, at once. */
 static void close_gone_locked(struct lki_watchdog *watchdog)
 {
-    struct lki_line *gone = NULL;
+    struct lki_renewal_conn *gone = NULL;
 
-    while ((gone = lki_lines_take_gone(&watchdog->lines))) {
+    while ((gone = lki_renewal_conns_take_gone(&watchdog->conns))) {
         assert(gone->round.count == 0);
         while (gone->first)
             lki_leases_ask_at(&watchdog->leases, lki_leases_waiting(gone), lki_clock_now());
@@ -447,17 +449,18 @@ static void close_gone_locked(struct lki_watchdog *watchdog)
     }
 }
 
-/* Doubt every hold of this line; NULL: whose server is another one now, or was never asked by us. What is being
+/* Doubt every hold of this connection; NULL: whose server is another one now, or was never asked by us. What is being
    asked on another one by now need not be asked again. */
-static void doubt_leases_locked(struct lki_watchdog *watchdog, const struct lki_line *line)
+static void suspect_leases_locked(struct lki_watchdog *watchdog,
+                                  const struct lki_renewal_conn *conn)
 {
     int64_t now = lki_clock_now();
     lk_lock *lock = NULL;
 
     for (size_t i = 0; (lock = lki_leases_at(&watchdog->leases, i)); i++) {
-        if (lki_lines_known(&watchdog->lines, lock->lease.slot) != line) continue;
-        if (line && line->has_ended && lock->lease.is_taken) continue;
-        lock->lease.is_doubted = true;
+        if (lki_renewal_conns_known(&watchdog->conns, lock->lease.slot) != conn) continue;
+        if (conn && conn->has_ended && lock->lease.is_taken) continue;
+        lock->lease.is_suspect = true;
         if (lock->lease.is_taken) continue; /* it is asked for again when it is put back */
         lki_leases_ask_at(&watchdog->leases, lock, now);
     }
@@ -472,48 +475,48 @@ static void end_what_is_over_locked(struct lki_watchdog *watchdog)
     while ((lock = lki_leases_at(&watchdog->leases, i++))) {
         if (!is_seen_over(lock)) continue;
         lki_leases_end_at(&watchdog->leases, lock, 0);
-        for (struct lki_line *line = watchdog->lines.first; line; line = line->next)
-            line->round.ends_at = 0;
+        for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next)
+            conn->round.ends_at = 0;
         i = 0;
     }
 }
 
-static void look_again_locked(struct lki_watchdog *watchdog)
+static void recheck_locked(struct lki_watchdog *watchdog)
 {
     unsigned long epoch = epoch_now(watchdog);
 
-    if (!watchdog->is_to_look && watchdog->epoch == epoch) return;
-    watchdog->is_to_look = false;
+    if (!watchdog->must_recheck && watchdog->epoch == epoch) return;
+    watchdog->must_recheck = false;
     end_what_is_over_locked(watchdog);
     if (!watchdog->client->topology) {
-        doubt_leases_locked(watchdog, watchdog->lines.first);
+        suspect_leases_locked(watchdog, watchdog->conns.first);
         return;
     }
     (void)pthread_mutex_unlock(&watchdog->mutex);
-    lki_lines_look_again(&watchdog->lines);
-    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (line->is_gone && lki_line_is_under_way(line)) line->ops->give_up(line);
+    lki_renewal_conns_recheck(&watchdog->conns);
+    for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
+        if (conn->is_gone && lki_renewal_conn_is_under_way(conn)) conn->ops->give_up(conn);
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
     watchdog->epoch = epoch;
-    doubt_leases_locked(watchdog, NULL);
+    suspect_leases_locked(watchdog, NULL);
     finish_rounds_locked(watchdog);
     close_gone_locked(watchdog);
 }
 
 /* Whatever ended a connection may have emptied the server behind it. */
-static void doubt_cut_off_locked(struct lki_watchdog *watchdog)
+static void suspect_disconnected_locked(struct lki_watchdog *watchdog)
 {
-    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (line->has_ended) doubt_leases_locked(watchdog, line);
-        line->has_ended = false;
+    for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
+        if (conn->has_ended) suspect_leases_locked(watchdog, conn);
+        conn->has_ended = false;
     }
 }
 
-void lki_watchdog_look_again(struct lki_watchdog *watchdog)
+void lki_watchdog_recheck(struct lki_watchdog *watchdog)
 {
     (void)pthread_mutex_lock(&watchdog->mutex);
-    watchdog->is_to_look = true;
+    watchdog->must_recheck = true;
     watchdog->wakes_at = 0;
     wake(watchdog);
     (void)pthread_mutex_unlock(&watchdog->mutex);
@@ -526,12 +529,12 @@ static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
 {
     int64_t next = lki_leases_next(&watchdog->leases);
 
-    if (watchdog->is_to_look || watchdog->is_stopping) next = 0;
-    for (const struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (lki_line_is_done(line)) next = 0;
-        if (!lki_line_is_under_way(line)) continue;
-        if (lki_line_until(line) < next) next = lki_line_until(line);
-        if (line->round.ends_at < next) next = line->round.ends_at;
+    if (watchdog->must_recheck || watchdog->is_stopping) next = 0;
+    for (const struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
+        if (lki_renewal_conn_is_done(conn)) next = 0;
+        if (!lki_renewal_conn_is_under_way(conn)) continue;
+        if (lki_renewal_conn_until(conn) < next) next = lki_renewal_conn_until(conn);
+        if (conn->round.ends_at < next) next = conn->round.ends_at;
     }
     return next;
 }
@@ -539,16 +542,16 @@ static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
 static void sleep_locked(struct lki_watchdog *watchdog)
 {
     int64_t until = next_moment_locked(watchdog);
-    int64_t young_until = lki_clock_now() + YOUNG_MS * (int64_t)NS_PER_MS;
+    int64_t unchecked_until = lki_clock_now() + UNCHECKED_MS * (int64_t)NS_PER_MS;
 
     /* The next one taken need not wake us. */
-    if (watchdog->has_grown && young_until < until) until = young_until;
+    if (watchdog->has_grown && unchecked_until < until) until = unchecked_until;
     watchdog->has_grown = false;
     watchdog->wakes_at = until;
     (void)pthread_mutex_unlock(&watchdog->mutex);
-    if (until > 0) lki_lines_wait(&watchdog->lines, watchdog->wake_fd, until);
-    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (lki_line_is_under_way(line)) line->ops->go_on(line);
+    if (until > 0) lki_renewal_conns_wait(&watchdog->conns, watchdog->wake_fd, until);
+    for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
+        if (lki_renewal_conn_is_under_way(conn)) conn->ops->go_on(conn);
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
     watchdog->wakes_at = 0;
@@ -560,17 +563,17 @@ void *lki_watchdog_main(void *arg)
 
     (void)pthread_mutex_lock(&watchdog->mutex);
     while (!watchdog->is_stopping) {
-        look_again_locked(watchdog);
+        recheck_locked(watchdog);
         finish_rounds_locked(watchdog);
-        doubt_cut_off_locked(watchdog);
+        suspect_disconnected_locked(watchdog);
         end_asked_locked(watchdog);
         end_leases_locked(watchdog);
         sort_due_locked(watchdog);
         start_rounds_locked(watchdog);
         sleep_locked(watchdog);
     }
-    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
-        if (lki_line_is_under_way(line)) line->ops->give_up(line);
+    for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
+        if (lki_renewal_conn_is_under_way(conn)) conn->ops->give_up(conn);
     }
     finish_rounds_locked(watchdog); /* so that nobody waits for a lease that is taken */
     (void)pthread_mutex_unlock(&watchdog->mutex);
@@ -587,7 +590,7 @@ void lki_watchdog_stop(struct lki_watchdog *watchdog)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct lki_watchdog *lki_watchdog_new(lk_client *client, struct lki_line *line,
+struct lki_watchdog *lki_watchdog_new(lk_client *client, struct lki_renewal_conn *conn,
                                       struct lk_error *err)
 {
     struct lki_watchdog *watchdog = calloc(1, sizeof *watchdog);
@@ -597,13 +600,13 @@ struct lki_watchdog *lki_watchdog_new(lk_client *client, struct lki_line *line,
         return NULL;
     }
     watchdog->client = client;
-    watchdog->lines = (struct lki_lines){.client = client, .first = line};
+    watchdog->conns = (struct lki_renewal_conns){.client = client, .first = conn};
     (void)pthread_mutex_init(&watchdog->mutex, NULL);
     (void)pthread_cond_init(&watchdog->idle, NULL);
     watchdog->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watchdog->wake_fd < 0) {
         (void)LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
-    } else if (lki_lines_init(&watchdog->lines, err) == LK_OK) {
+    } else if (lki_renewal_conns_init(&watchdog->conns, err) == LK_OK) {
         return watchdog;
     }
     lki_watchdog_free(watchdog);
@@ -614,7 +617,7 @@ void lki_watchdog_free(struct lki_watchdog *watchdog)
 {
     if (!watchdog) return;
     lki_leases_done(&watchdog->leases);
-    lki_lines_done(&watchdog->lines);
+    lki_renewal_conns_done(&watchdog->conns);
     if (watchdog->wake_fd >= 0) (void)close(watchdog->wake_fd);
     (void)pthread_cond_destroy(&watchdog->idle);
     (void)pthread_mutex_destroy(&watchdog->mutex);

@@ -8,29 +8,29 @@
 
 #include "base/heap.h"
 
-struct lki_line;
+struct lki_renewal_conn;
 struct lki_watchdog;
 
 /* What the watchdog knows of one hold; embedded in its lock. */
 struct lki_lease {
-    struct lki_heap_item renewal; /* key: when it is next asked for, INT64_MAX: not now */
-    struct lki_heap_item end;     /* key: not after the hold's end */
-    struct lki_line *line;        /* it waits there for the next round; NULL: it does not */
+    struct lki_heap_item renewal;  /* key: when it is next asked for, INT64_MAX: not now */
+    struct lki_heap_item end;      /* key: not after the hold's end */
+    struct lki_renewal_conn *conn; /* it waits there for the next round; NULL: it does not */
     struct lki_lease *next, *previous;
     int slot;
     unsigned long epoch; /* of the servers, no later than what is known of the hold */
     bool is_taken;       /* the watchdog thread is at it right now, without the mutex */
     bool is_leaving;     /* ...and does not put it back afterwards */
-    bool is_doubted;     /* its server may be another one, or empty: is it still ours? */
-    bool is_young;       /* not looked at yet: does the connection stand that would tell us? */
+    bool is_suspect;     /* its server may be another one, or empty: is it still ours? */
+    bool is_unchecked;   /* not looked at yet: does the connection stand that would tell us? */
     bool is_asking;      /* its slot moves: the importing server is asked next */
     bool is_exact;       /* not to be renewed before its time along with others */
     int64_t asked_at;    /* the acquire, or what confirmed it last, was sent then */
     int64_t stop_at;     /* no renewal after this moment; INT64_MAX: no limit */
 };
 
-/* For a client that has its topology; or, of a backend, with its only line, which is taken. */
-struct lki_watchdog *lki_watchdog_new(lk_client *client, struct lki_line *line,
+/* For a client that has its topology; or, of a backend, with its only connection, which is taken. */
+struct lki_watchdog *lki_watchdog_new(lk_client *client, struct lki_renewal_conn *conn,
                                       struct lk_error *err);
 /* All leases are removed; lki_watchdog_main() has returned. */
 void lki_watchdog_free(struct lki_watchdog *watchdog);
@@ -52,7 +52,7 @@ void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock);
 bool lki_watchdog_remove_by(struct lki_watchdog *watchdog, lk_lock *lock, int64_t deadline);
 
 /* The servers have changed, or some hold may have ended: see at once which they know of. Any thread. */
-void lki_watchdog_look_again(struct lki_watchdog *watchdog);
+void lki_watchdog_recheck(struct lki_watchdog *watchdog);
 
 /* The watchdog thread's body (arg: the watchdog): returns after lki_watchdog_stop(). */
 void *lki_watchdog_main(void *arg);

@@ -55,7 +55,7 @@ static struct lki_call call_of(const lk_lock *lock, const char *script, const ch
                              .key_count = 4,
                              .args = {lk_bytes_of(owner)},
                              .arg_count = 1,
-                             .owe_until = lock->owe_until};
+                             .undo_until = lock->undo_until};
 }
 
 static lk_status fair_prepare(lk_lock *lock, struct lk_error *err)

@@ -127,7 +127,7 @@ static lk_status end_by(const lk_lock *lock, const char *script, const char *arg
                             .key_count = 1,
                             .args = {lk_bytes_of(arg)},
                             .arg_count = 1,
-                            .owe_until = lock->owe_until};
+                            .undo_until = lock->undo_until};
     long long answer = 0;
 
     if (lock->wake_channel) call.keys[call.key_count++] = lk_bytes_of(lock->wake_channel);

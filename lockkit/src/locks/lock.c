@@ -243,9 +243,9 @@ void lki_lock_undo(lk_lock *lock)
 {
     int64_t budget_ms = lock->lease_ms / 10 < UNDO_MAX_MS ? lock->lease_ms / 10 : UNDO_MAX_MS;
 
-    lock->owe_until = lki_clock_after_ms(lock->lease_ms + STALL_MOST_MS);
+    lock->undo_until = lki_clock_after_ms(lock->lease_ms + STALL_MOST_MS);
     (void)lock->ops->release(lock, lki_clock_after_ms(budget_ms), NULL);
-    lock->owe_until = 0;
+    lock->undo_until = 0;
 }
 
 static lk_status acquire_once(lk_lock *lock, int64_t *out_ttl_ms, struct lk_error *err)
@@ -293,14 +293,14 @@ static bool is_unconfirmed(lk_status status)
 }
 
 /* It is owed from the first time on until the lease is over, and the pool makes up for it. */
-static lk_status release_or_owe(lk_lock *lock, int64_t deadline, struct lk_error *err)
+static lk_status release_or_undo_later(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    bool is_owed = !lock->client->backend; /* others have no pool of ours */
+    bool has_undo = !lock->client->backend; /* others have no pool of ours */
 
-    if (is_owed && !lock->may_be_released) lock->owe_until = lki_clock_after_ms(lock->lease_ms);
+    if (has_undo && !lock->may_be_released) lock->undo_until = lki_clock_after_ms(lock->lease_ms);
     lk_status status = lock->ops->release(lock, deadline, err);
-    lock->owe_until = 0;
-    if (is_owed ? is_unconfirmed(status) : status == LK_UNKNOWN) lock->may_be_released = true;
+    lock->undo_until = 0;
+    if (has_undo ? is_unconfirmed(status) : status == LK_UNKNOWN) lock->may_be_released = true;
     return status;
 }
 
@@ -313,7 +313,7 @@ static lk_status release_last(lk_lock *lock, struct lk_error *err)
     unwatch(lock);
     lock->depth = 0;
     atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here, whatever the answer */
-    lk_status status = release_or_owe(lock, deadline, &why);
+    lk_status status = release_or_undo_later(lock, deadline, &why);
     /* Gone before its lease was over: the release that was not answered, or is owed, has done it. */
     if (status == LK_NOT_OWNER && lock->may_be_released &&
         lki_clock_now() < atomic_load(&lock->expires_at)) {
@@ -377,7 +377,7 @@ static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *opti
             status = acquire_once(lock, pursuit.ttl_ms, &pursuit.why);
         } while (lki_wait_again(&pursuit, &status, &why));
         *out_attempts += pursuit.attempts;
-        bool is_final = status != LK_UNKNOWN || lock->client->options.is_impatient;
+        bool is_final = status != LK_UNKNOWN || lock->client->options.fail_fast;
         if (is_final || lki_clock_left_ms(deadline) == 0) break;
         status = begin_anew(lock, deadline, &why);
     }
@@ -562,7 +562,7 @@ int lk_lock_lost_fd(lk_lock *lock)
         if (lki_watchdog_add(lock->client->watchdog, lock, NULL) != LK_OK)
             (void)lki_hold_lose(lock);
     }
-    if (atomic_load(&lock->state) == LOCK_LOST) lki_hold_tell_fd(fd);
+    if (atomic_load(&lock->state) == LOCK_LOST) lki_hold_signal_fd(fd);
     return fd;
 }
 

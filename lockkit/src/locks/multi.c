@@ -101,7 +101,7 @@ static bool is_for_now(const struct member *member)
 {
     bool is_away = member->status == LK_UNREACHABLE || member->status == LK_UNKNOWN;
 
-    if (is_away) return !member->lock->client->options.is_impatient;
+    if (is_away) return !member->lock->client->options.fail_fast;
     return member->status == LK_BUSY || member->status == LK_EXHAUSTED;
 }
 

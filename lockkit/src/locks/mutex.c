@@ -86,7 +86,7 @@ static struct lki_call release_call(const lk_lock *lock)
                              .key_count = 2,
                              .args = {lk_bytes_of(lock->token)},
                              .arg_count = 1,
-                             .owe_until = lock->owe_until};
+                             .undo_until = lock->undo_until};
 }
 
 static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
@@ -199,7 +199,7 @@ static lk_status send_run(struct run *run, lk_reply **replies, bool with_ttl, bo
                                         .count = with_ttl ? RUN_COMMANDS : RUN_TTL,
                                         .deadline = run->deadline,
                                         .out_is_synced = &lock->is_synced,
-                                        .introduce = {script->introduce, release->introduce},
+                                        .load_first = {script->load_first, release->load_first},
                                         .out_refusal = &run->refusal};
 
         lock->is_synced = true;

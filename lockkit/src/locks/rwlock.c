@@ -70,7 +70,7 @@ static struct lki_call call_of(const struct lk_rwlock *rw, const lk_lock *side, 
                              .key_count = 5,
                              .args = {lk_bytes_of(side->token)},
                              .arg_count = 1,
-                             .owe_until = side->owe_until};
+                             .undo_until = side->undo_until};
 }
 
 static bool has_place(const struct lk_rwlock *rw)

@@ -17,46 +17,46 @@
 #include "wire/endpoint.h"
 
 enum {
-    RETRY_MS = 200,      /* as node-redlock; redsync pauses 150 on average */
-    FIRST_LOOK_MS = 200, /* at the servers, by the constructor: who is late is looked at later */
+    RETRY_MS = 200,       /* as node-redlock; redsync pauses 150 on average */
+    FIRST_CHECK_MS = 200, /* at the servers, by the constructor: who is late is looked at later */
     OPTION_MAX_MS = 60000,
 };
 
 /* ---- which servers ------------------------------------------------------------------------------- */
 
 /* The constructor's look at those that are there. */
-struct look {
+struct startup_check {
     struct redlock *self;
     struct lk_error why;
 };
 
-static enum lki_ask_turn note_look(void *arg, size_t seat)
+static enum lki_quorum_state note_check(void *arg, size_t place)
 {
-    struct look *look = arg;
-    const struct lki_seat *looked = &look->self->seats[seat];
+    struct startup_check *startup_check = arg;
+    const struct lki_quorum_server *checked = &startup_check->self->servers[place];
 
-    if (looked->why.code != LK_INVALID) return LKI_ASK_GOES_ON;
-    look->why = looked->why;
-    return LKI_ASK_IS_OVER;
+    if (checked->why.code != LK_INVALID) return LKI_QUORUM_UNDECIDED;
+    startup_check->why = checked->why;
+    return LKI_QUORUM_DECIDED;
 }
 
-static lk_status look_at_servers(struct redlock *self, struct lk_error *err)
+static lk_status check_servers(struct redlock *self, struct lk_error *err)
 {
-    struct look look = {.self = self};
-    struct lki_ask_all all = {.seats = self->seats,
-                              .count = self->count,
-                              .deadline = lki_clock_after_ms(FIRST_LOOK_MS),
-                              .arg = &look,
-                              .check = lki_redlock_check,
-                              .settle = note_look};
+    struct startup_check startup_check = {.self = self};
+    struct lki_quorum quorum = {.servers = self->servers,
+                                .count = self->count,
+                                .deadline = lki_clock_after_ms(FIRST_CHECK_MS),
+                                .arg = &startup_check,
+                                .check = lki_redlock_check,
+                                .settle = note_check};
 
-    lki_ask_all(&all);
+    lki_quorum_ask(&quorum);
     for (size_t i = 0; i < self->count; i++) {
-        lki_seat_dismiss(&self->seats[i], NULL, lki_clock_after_ms(FIRST_LOOK_MS));
-        self->seats[i].ticket = 0;
+        lki_quorum_server_detach(&self->servers[i], NULL, lki_clock_after_ms(FIRST_CHECK_MS));
+        self->servers[i].ticket = 0;
     }
-    if (look.why.code != LK_OK && err) *err = look.why;
-    return look.why.code;
+    if (startup_check.why.code != LK_OK && err) *err = startup_check.why;
+    return startup_check.why.code;
 }
 
 /* Host, port and database: what the operators of all clients write, and what a restart keeps. */
@@ -72,8 +72,8 @@ static int compare_servers(const lk_client *one, const lk_client *other)
 static lk_status check_clients(lk_client *const *clients, size_t count,
                                const struct lk_redlock_options *options, struct lk_error *err)
 {
-    if (!clients || count < 1 || count > LKI_SEATS_MAX)
-        return LKI_FAIL(err, LK_INVALID, "a redlock has 1 to %d servers", LKI_SEATS_MAX);
+    if (!clients || count < 1 || count > LKI_QUORUM_SERVERS_MAX)
+        return LKI_FAIL(err, LK_INVALID, "a redlock has 1 to %d servers", LKI_QUORUM_SERVERS_MAX);
     if (count % 2 == 0 && !options->allow_even) {
         return LKI_FAIL(err, LK_INVALID,
                         "%zu servers survive no more failures than %zu: take an odd number", count,
@@ -113,7 +113,7 @@ static void redlock_free(lk_lock *lock)
         (void)lki_redlock_unwatch(self, INT64_MAX);
     for (size_t i = 0; i < self->count; i++) {
         if (self->members[i].base.ops) lki_lock_done(&self->members[i].base);
-        lk_reply_free(self->seats[i].reply);
+        lk_reply_free(self->servers[i].reply);
     }
     free(self->members_key);
     lki_lock_done(lock);
@@ -146,7 +146,7 @@ static void hash_members(struct redlock *self)
     char db[LKI_NUMBER_MAX + 2];
 
     for (size_t i = 0; i < self->count; i++) {
-        const struct lki_endpoint *endpoint = &self->seats[i].client->url.seeds[0];
+        const struct lki_endpoint *endpoint = &self->servers[i].client->url.seeds[0];
 
         (void)snprintf(db, sizeof db, "/%d\n", endpoint->db);
         hash = add_to_hash(add_to_hash(hash, endpoint->label), db);
@@ -165,19 +165,19 @@ static lk_status bind_to_members(struct redlock *self, struct lk_error *err)
 
 /* In the order of their names: all ask in the same order, so who is first at one is mostly first at
    the next. */
-static void seat_clients(struct redlock *self, lk_client *const *clients)
+static void init_servers(struct redlock *self, lk_client *const *clients)
 {
     for (size_t place = 0; place < self->count; place++) {
         size_t at = place;
 
-        while (at > 0 && compare_servers(clients[place], self->seats[at - 1].client) < 0) {
-            self->seats[at] = self->seats[at - 1];
+        while (at > 0 && compare_servers(clients[place], self->servers[at - 1].client) < 0) {
+            self->servers[at] = self->servers[at - 1];
             self->members[at].place = self->members[at - 1].place;
             at--;
         }
-        self->seats[at] = (struct lki_seat){.client = clients[place],
-                                            .pool = lki_context_pool(clients[place]),
-                                            .round_trip_ns = -1};
+        self->servers[at] = (struct lki_quorum_server){.client = clients[place],
+                                                       .pool = lki_context_pool(clients[place]),
+                                                       .round_trip_ns = -1};
         self->members[at].place = place;
     }
 }
@@ -196,7 +196,7 @@ static lk_status make_members(struct redlock *self, const char *key, struct lk_e
         member->status = LK_CANCELLED;
         member->base.wake_channel = lki_name_prefix("lockkit_wake", key);
         if (!member->base.wake_channel) return LKI_FAIL(err, LK_NO_MEMORY, "a lock");
-        status = lki_lock_init(&member->base, self->member_ops, self->seats[i].client, key, err);
+        status = lki_lock_init(&member->base, self->member_ops, self->servers[i].client, key, err);
         if (status == LK_OK && self->members_key) {
             member->base.renew_key = strdup(self->members_key);
             if (!member->base.renew_key) status = LKI_FAIL(err, LK_NO_MEMORY, "a lock");
@@ -227,11 +227,11 @@ lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key
     if (self->options.retry_ms == 0) self->options.retry_ms = RETRY_MS;
     self->count = count;
     self->quorum = count / 2 + 1;
-    seat_clients(self, clients);
+    init_servers(self, clients);
     lk_status status = lki_lock_init(&self->base, &redlock_ops, clients[0], key, err);
     if (status == LK_OK && options->is_bound_to_members) status = bind_to_members(self, err);
     if (status == LK_OK) status = make_members(self, key, err);
-    if (status == LK_OK) status = look_at_servers(self, err);
+    if (status == LK_OK) status = check_servers(self, err);
     if (status == LK_OK) return &self->base;
     redlock_free(&self->base);
     return NULL;
@@ -243,10 +243,10 @@ static struct lk_redlock_vote vote_of(const struct redlock *self, size_t i)
 {
     const struct redlock_member *member = &self->members[i];
     int64_t left = lki_redlock_member_ends_at(member) - lki_clock_now();
-    int64_t round_trip = self->seats[i].round_trip_ns;
+    int64_t round_trip = self->servers[i].round_trip_ns;
 
     return (struct lk_redlock_vote){
-        .server = self->seats[i].client->url.seeds[0].label,
+        .server = self->servers[i].client->url.seeds[0].label,
         .status = member->status,
         .sys_errno = member->sys_errno,
         .round_trip_us = round_trip < 0 ? -1 : round_trip / 1000,

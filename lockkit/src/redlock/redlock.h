@@ -10,8 +10,8 @@
 
 #include "lockkit/locks.h"
 
-#include "ask_all.h"
 #include "locks/lock.h"
+#include "quorum.h"
 
 /* What is known of one server's part in the hold. */
 enum lki_vote {
@@ -54,11 +54,11 @@ struct redlock {
     size_t agreed;
     unsigned attempts;
     int64_t validity_ms;
-    _Atomic int64_t told_ends_at; /* of the whole, as the hook knows it */
+    _Atomic int64_t reported_ends_at; /* of the whole, as the hook knows it */
     pthread_mutex_t
-        mutex;      /* guards what redlock_regain.c does; those of watchdogs are taken in it */
-    bool is_tended; /* votes that it loses are asked for anew */
-    struct lki_seat seats[LKI_SEATS_MAX];
+        mutex;         /* guards what redlock_regain.c does; those of watchdogs are taken in it */
+    bool is_regaining; /* votes that it loses are asked for anew */
+    struct lki_quorum_server servers[LKI_QUORUM_SERVERS_MAX];
     struct redlock_member members[]; /* in the order of their names */
 };
 
@@ -83,11 +83,12 @@ int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms);
 struct lki_call lki_redlock_call(const struct redlock_member *member, const char *script,
                                  const char *other_key);
 /* A release of this token by this script that the server has not confirmed. NULL: out of memory. */
-struct lki_debt *lki_redlock_debt(const struct redlock_member *member, const char *token,
-                                  const char *script, int64_t until);
+struct lki_pending_undo *lki_redlock_pending_undo(const struct redlock_member *member,
+                                                  const char *token, const char *script,
+                                                  int64_t until);
 /* A server may vote: it is known by no other name, and takes writes. For lki_ask_all; what arg points to
    begins with the redlock. */
-lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
+lk_status lki_redlock_check(void *arg, size_t place, const struct lki_identity *identity,
                             struct lk_error *err);
 
 /* redlock_acquire.c */
@@ -127,11 +128,11 @@ extern const struct lki_lock_ops lki_redlock_regain_ops;
 
 /* redlock_regain.c. From watch to unwatch: look which votes may be asked for anew, or count again; urgent: have
    the others confirmed at once. On the watchdogs' threads. */
-void lki_redlock_tend(struct redlock *self, bool is_urgent);
-void lki_redlock_begin_tending(struct redlock *self);
-void lki_redlock_end_tending(struct redlock *self);
+void lki_redlock_regain_votes(struct redlock *self, bool is_urgent);
+void lki_redlock_begin_regain(struct redlock *self);
+void lki_redlock_end_regain(struct redlock *self);
 /* It was asked for anew: whether it is had, which begin to end is told of. */
-bool lki_redlock_regain(struct redlock_member *member, lk_status status);
+bool lki_redlock_regained(struct redlock_member *member, lk_status status);
 
 /* redlock_release.c */
 lk_status lki_redlock_release(lk_lock *lock, struct lk_error *err);

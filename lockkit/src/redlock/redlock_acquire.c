@@ -13,12 +13,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "redlock.h"
-#include "wire/debt.h"
 #include "wire/endpoint.h"
+#include "wire/pending_undo.h"
 #include "wire/reply.h"
 
 enum {
-    PILE_MOST = 4,  /* answers still out on a connection, behind which it is asked again */
+    PARKED_ANSWERS_MAX = 4, /* answers still out on a connection, behind which it is asked again */
     GRACE_MS = 20,  /* for the last votes, when a majority of servers has answered undecided... */
     GRACE_PART = 2, /* ...or so many times what that took, if it is more */
     UNDO_MAX_MS = 100, /* what an undo may cost where the server has just answered */
@@ -27,17 +27,17 @@ enum {
 /* One attempt, as it is counted. */
 struct attempt {
     struct redlock *self;
-    struct lki_ask_all all;
+    struct lki_quorum quorum;
     int64_t begin;
     size_t yes;
     size_t no;       /* somebody else's */
     size_t failures; /* no vote to be had */
     size_t hopeless; /* of these: trying again at once would not help */
     bool is_decided;
-    struct lk_error why;         /* of the first failure */
-    struct lk_error why_invalid; /* a server whose holders count others */
-    bool is_left[LKI_SEATS_MAX]; /* it may have our key */
-    size_t awaited;              /* undoes whose answers come soon */
+    struct lk_error why;                  /* of the first failure */
+    struct lk_error why_invalid;          /* a server whose holders count others */
+    bool is_left[LKI_QUORUM_SERVERS_MAX]; /* it may have our key */
+    size_t awaited;                       /* undoes whose answers come soon */
 };
 
 /* ---- the vote ------------------------------------------------------------------------------------ */
@@ -71,8 +71,8 @@ static bool ask_for_vote(void *arg, size_t i, struct lki_request **out)
 static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply *reply,
                            struct lk_error *err)
 {
-    const struct lki_seat *seat = &self->seats[i];
-    const char *label = self->seats[i].client->url.seeds[0].label;
+    const struct lki_quorum_server *server = &self->servers[i];
+    const char *label = self->servers[i].client->url.seeds[0].label;
 
     switch (lk_reply_type_of(reply)) {
     case LK_REPLY_STRING:
@@ -89,7 +89,7 @@ static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply 
     case LK_REPLY_ARRAY:
         break;
     }
-    return lki_seat_fail_reply(seat, err);
+    return lki_quorum_server_fail(server, err);
 }
 
 static void count_failure(struct attempt *attempt, const struct lk_error *why, bool is_hopeless)
@@ -100,7 +100,7 @@ static void count_failure(struct attempt *attempt, const struct lk_error *why, b
 }
 
 /* Two yes, two no, and the fifth stands still: it is not waited for all of node_ms. */
-static void hurry(struct attempt *attempt)
+static void shorten_deadline(struct attempt *attempt)
 {
     const struct redlock *self = attempt->self;
     int64_t now = lki_clock_now();
@@ -108,33 +108,33 @@ static void hurry(struct attempt *attempt)
 
     if (attempt->yes + attempt->no < self->quorum || self->members_key) return;
     if (grace < GRACE_MS * (int64_t)NS_PER_MS) grace = GRACE_MS * (int64_t)NS_PER_MS;
-    if (now + grace < attempt->all.deadline) attempt->all.deadline = now + grace;
+    if (now + grace < attempt->quorum.deadline) attempt->quorum.deadline = now + grace;
 }
 
 /* Bound to its members it hears all of them: one that disagrees may be the last to answer. */
-static enum lki_ask_turn next_turn(struct attempt *attempt)
+static enum lki_quorum_state decide(struct attempt *attempt)
 {
     const struct redlock *self = attempt->self;
     bool is_won = attempt->yes >= self->quorum && !self->members_key;
     bool is_off = attempt->no + attempt->failures > self->count - self->quorum;
 
     attempt->is_decided = is_won || is_off || attempt->why_invalid.code != LK_OK;
-    return attempt->is_decided ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
+    return attempt->is_decided ? LKI_QUORUM_DECIDED : LKI_QUORUM_UNDECIDED;
 }
 
-static enum lki_ask_turn count_vote(void *arg, size_t i)
+static enum lki_quorum_state count_vote(void *arg, size_t i)
 {
     struct attempt *attempt = arg;
     struct redlock *self = attempt->self;
-    const struct lki_seat *seat = &self->seats[i];
+    const struct lki_quorum_server *server = &self->servers[i];
     struct redlock_member *member = &self->members[i];
-    const lk_reply *reply = lki_seat_answer(seat);
-    struct lk_error why = seat->why;
+    const lk_reply *reply = lki_quorum_server_answer(server);
+    struct lk_error why = server->why;
 
     lk_status status = reply ? read_vote(self, i, reply, &why) : why.code;
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
-    attempt->is_left[i] = status == LK_OK || (!reply && lki_seat_is_open(seat));
+    attempt->is_left[i] = status == LK_OK || (!reply && lki_quorum_server_is_unanswered(server));
     if (status == LK_OK) {
         attempt->yes++;
     } else if (status == LK_BUSY && reply) {
@@ -144,12 +144,12 @@ static enum lki_ask_turn count_vote(void *arg, size_t i)
     } else {
         bool is_away = status == LK_UNREACHABLE || status == LK_INVALID; /* or a replica by now */
         bool is_passing = status == LK_UNKNOWN || status == LK_EXHAUSTED ||
-                          (is_away && (reply || !self->seats[i].client->options.is_impatient));
+                          (is_away && (reply || !self->servers[i].client->options.fail_fast));
 
         count_failure(attempt, &why, !is_passing);
     }
-    if (reply) hurry(attempt);
-    return next_turn(attempt);
+    if (reply) shorten_deadline(attempt);
+    return decide(attempt);
 }
 
 /* Before a majority is won, or out of reach. */
@@ -169,18 +169,18 @@ static void count_silent(struct attempt *attempt)
     struct redlock *self = attempt->self;
 
     for (size_t i = 0; i < self->count; i++) {
-        const struct lki_seat *seat = &self->seats[i];
+        const struct lki_quorum_server *server = &self->servers[i];
         struct redlock_member *member = &self->members[i];
-        struct lk_error why = seat->why;
+        struct lk_error why = server->why;
 
         if (member->is_watched) {
             (void)LKI_FAIL(&why, LK_UNREACHABLE, "%s: the last renewal is under way",
-                           seat->client->url.seeds[0].label);
-        } else if (seat->phase == LKI_SEAT_IDLE) {
+                           server->client->url.seeds[0].label);
+        } else if (server->phase == LKI_QUORUM_IDLE) {
             continue;
         } else {
             member->status = why.code;
-            attempt->is_left[i] = lki_seat_is_open(seat);
+            attempt->is_left[i] = lki_quorum_server_is_unanswered(server);
         }
         if (!attempt->is_decided) count_failure(attempt, &why, false);
     }
@@ -192,23 +192,23 @@ static void count_silent(struct attempt *attempt)
 static bool ask_to_undo(void *arg, size_t i, struct lki_request **out)
 {
     const struct attempt *attempt = arg;
-    lk_client *client = attempt->self->seats[i].client;
+    lk_client *client = attempt->self->servers[i].client;
     struct lki_call call = lki_redlock_call(&attempt->self->members[i], "redlock_undo", NULL);
 
-    if (!attempt->is_left[i] || !attempt->self->seats[i].redis) return false;
+    if (!attempt->is_left[i] || !attempt->self->servers[i].redis) return false;
     *out = lki_call_request(client, &call);
     if (*out) (void)lki_script_spell_out(*out, client->has_loader);
     return true;
 }
 
-static enum lki_ask_turn count_undone(void *arg, size_t i)
+static enum lki_quorum_state count_undone(void *arg, size_t i)
 {
     struct attempt *attempt = arg;
 
-    if (lk_reply_type_of(lki_seat_answer(&attempt->self->seats[i])) == LK_REPLY_INTEGER)
+    if (lk_reply_type_of(lki_quorum_server_answer(&attempt->self->servers[i])) == LK_REPLY_INTEGER)
         attempt->is_left[i] = false;
     if (attempt->self->members[i].status == LK_OK && attempt->awaited > 0) attempt->awaited--;
-    return attempt->awaited == 0 ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
+    return attempt->awaited == 0 ? LKI_QUORUM_DECIDED : LKI_QUORUM_UNDECIDED;
 }
 
 /* Where the answer is still out, nothing is waited for: it is parked. */
@@ -221,23 +221,23 @@ static void undo(struct attempt *attempt)
     attempt->awaited = 0;
     for (size_t i = 0; i < self->count; i++) {
         attempt->awaited += attempt->is_left[i] && self->members[i].status == LK_OK;
-        if (!attempt->is_left[i]) lki_seat_dismiss(&self->seats[i], NULL, until);
+        if (!attempt->is_left[i]) lki_quorum_server_detach(&self->servers[i], NULL, until);
     }
-    struct lki_ask_all all = {.seats = self->seats,
-                              .count = self->count,
-                              .deadline = attempt->awaited > 0 ? lki_clock_after_ms(budget_ms)
-                                                               : lki_clock_now(),
-                              .arg = attempt,
-                              .ask = ask_to_undo,
-                              .settle = count_undone};
-    lki_ask_all(&all);
+    struct lki_quorum quorum = {.servers = self->servers,
+                                .count = self->count,
+                                .deadline = attempt->awaited > 0 ? lki_clock_after_ms(budget_ms)
+                                                                 : lki_clock_now(),
+                                .arg = attempt,
+                                .ask = ask_to_undo,
+                                .settle = count_undone};
+    lki_quorum_ask(&quorum);
     for (size_t i = 0; i < self->count; i++) {
-        struct lki_debt *debt =
-            attempt->is_left[i]
-                ? lki_redlock_debt(&self->members[i], self->base.token, "redlock_undo", until)
-                : NULL;
+        struct lki_pending_undo *undo =
+            attempt->is_left[i] ? lki_redlock_pending_undo(&self->members[i], self->base.token,
+                                                           "redlock_undo", until)
+                                : NULL;
 
-        lki_seat_dismiss(&self->seats[i], debt, until);
+        lki_quorum_server_detach(&self->servers[i], undo, until);
     }
 }
 
@@ -290,21 +290,21 @@ static lk_status try_once(struct attempt *attempt, bool *out_goes_on, struct lk_
     struct redlock *self = attempt->self;
     lk_lock *lock = &self->base;
 
-    attempt->all = (struct lki_ask_all){.seats = self->seats,
-                                        .count = self->count,
-                                        .deadline = attempt->begin + self->node_ms * NS_PER_MS,
-                                        .arg = attempt,
-                                        .ask = ask_for_vote,
-                                        .pile_most = PILE_MOST,
-                                        .check = lki_redlock_check,
-                                        .settle = count_vote,
-                                        .missing = votes_missing};
+    attempt->quorum = (struct lki_quorum){.servers = self->servers,
+                                          .count = self->count,
+                                          .deadline = attempt->begin + self->node_ms * NS_PER_MS,
+                                          .arg = attempt,
+                                          .ask = ask_for_vote,
+                                          .parked_answers_max = PARKED_ANSWERS_MAX,
+                                          .check = lki_redlock_check,
+                                          .settle = count_vote,
+                                          .missing = votes_missing};
 
     *out_goes_on = false;
     lk_status status = make_token(self, err);
     if (status != LK_OK) return status;
     self->attempts++;
-    lki_ask_all(&attempt->all);
+    lki_quorum_ask(&attempt->quorum);
     count_silent(attempt);
     self->agreed = attempt->yes;
     bool is_won = attempt->yes >= self->quorum && attempt->why_invalid.code == LK_OK;
@@ -329,7 +329,7 @@ static void note_hold(struct attempt *attempt, const struct lk_lock_options *opt
         struct redlock_member *member = &self->members[i];
         lk_lock *lock = &member->base;
 
-        lki_seat_dismiss(&self->seats[i], NULL, until);
+        lki_quorum_server_detach(&self->servers[i], NULL, until);
         if (!attempt->is_left[i]) continue;
         lock->ops = self->member_ops;
         memcpy(lock->token, self->base.token, sizeof lock->token);
@@ -344,7 +344,7 @@ static void note_hold(struct attempt *attempt, const struct lk_lock_options *opt
         atomic_store(&member->vote, member->status == LK_OK ? LKI_VOTE_COUNTED : LKI_VOTE_OPEN);
         if (member->status != LK_OK) lock->lease.asked_at = 0; /* the first look at it asks */
     }
-    atomic_store(&self->told_ends_at, atomic_load(&self->base.expires_at));
+    atomic_store(&self->reported_ends_at, atomic_load(&self->base.expires_at));
     lki_lock_hold(&self->base, options);
 }
 
@@ -392,7 +392,7 @@ lk_status lki_redlock_acquire(lk_lock *lock, const struct lk_lock_options *optio
     lk_status status = lki_lock_begin(lock, options, &why);
 
     for (size_t i = 0; i < self->count && status == LK_OK; i++)
-        status = lki_context_check(self->seats[i].client, &why);
+        status = lki_context_check(self->servers[i].client, &why);
     if (status == LK_OK) {
         self->attempts = 0;
         self->validity_ms = 0;

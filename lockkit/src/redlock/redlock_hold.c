@@ -35,7 +35,7 @@ void lki_redlock_member_lost(lk_lock *lock, void *arg)
     lk_lock *whole = &self->base;
 
     bool is_news = lose_member((struct redlock_member *)(void *)lock);
-    if (lki_redlock_remaining_ms(whole) > 0) lki_redlock_tend(self, is_news);
+    if (lki_redlock_remaining_ms(whole) > 0) lki_redlock_regain_votes(self, is_news);
     if (lki_redlock_remaining_ms(whole) > 0 || !lki_hold_lose(whole)) return;
     lki_lock_emit(whole, LK_EVENT_LOST, LK_LOST, lki_clock_now(), 0);
     if (whole->on_lost) whole->on_lost(whole, whole->on_lost_arg);
@@ -51,16 +51,16 @@ static void member_renewed(lk_lock *lock, lk_status status, int64_t begin, int64
     /* The whole is lost: the votes that are left end with their leases. */
     if (atomic_load(&whole->state) == LOCK_LOST)
         (void)lki_watchdog_remove_by(lock->client->watchdog, lock, 0);
-    bool is_news = lki_redlock_regain(member, status);
+    bool is_news = lki_redlock_regained(member, status);
     if (status != LK_OK || atomic_load(&lock->state) != LOCK_HELD) return;
     prolong(lock, ends);
     atomic_store(&member->confirmed_at, begin);
     if (atomic_load(&member->vote) == LKI_VOTE_OPEN) atomic_store(&member->vote, LKI_VOTE_COUNTED);
-    lki_redlock_tend(self, is_news);
+    lki_redlock_regain_votes(self, is_news);
     int64_t whole_ends = lki_redlock_ends_at(self);
-    int64_t told = atomic_load(&self->told_ends_at);
-    if (whole_ends <= told || atomic_load(&whole->state) != LOCK_HELD) return;
-    if (!atomic_compare_exchange_strong(&self->told_ends_at, &told, whole_ends)) return;
+    int64_t reported = atomic_load(&self->reported_ends_at);
+    if (whole_ends <= reported || atomic_load(&whole->state) != LOCK_HELD) return;
+    if (!atomic_compare_exchange_strong(&self->reported_ends_at, &reported, whole_ends)) return;
     prolong(whole, whole_ends);
     lki_lock_emit(whole, LK_EVENT_RENEW, LK_OK, begin, 1);
 }
@@ -113,7 +113,7 @@ lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err)
         member->is_watched = true;
         status = lki_watchdog_add(member->base.client->watchdog, &member->base, err);
     }
-    lki_redlock_begin_tending(self);
+    lki_redlock_begin_regain(self);
     return status;
 }
 
@@ -121,7 +121,7 @@ size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline)
 {
     size_t free_count = 0;
 
-    lki_redlock_end_tending(self);
+    lki_redlock_end_regain(self);
     for (size_t i = 0; i < self->count; i++) {
         struct redlock_member *member = &self->members[i];
 
@@ -159,33 +159,33 @@ static bool ask_to_renew(void *arg, size_t i, struct lki_request **out)
     return true;
 }
 
-static lk_status read_renewal(const struct redlock *self, const struct lki_seat *seat,
+static lk_status read_renewal(const struct redlock *self, const struct lki_quorum_server *server,
                               struct lk_error *err)
 {
-    const lk_reply *reply = lki_seat_answer(seat);
+    const lk_reply *reply = lki_quorum_server_answer(server);
     bool is_other = lki_reply_is_error(reply, "WRONGTYPE"); /* the key is something else now */
 
     if (lk_reply_type_of(reply) == LK_REPLY_ERROR && !is_other)
-        return lki_seat_fail_reply(seat, err);
+        return lki_quorum_server_fail(server, err);
     if (!is_other && lk_reply_integer(reply, 0) == 1) return LK_OK;
     return LKI_FAIL(err, LK_LOST, "%s: not held by this handle any more", self->base.key);
 }
 
-static enum lki_ask_turn count_renewed(void *arg, size_t i)
+static enum lki_quorum_state count_renewed(void *arg, size_t i)
 {
     struct renewal *renewal = arg;
     struct redlock *self = renewal->self;
     struct redlock_member *member = &self->members[i];
-    const struct lki_seat *seat = &self->seats[i];
-    const lk_reply *reply = lki_seat_answer(seat);
-    struct lk_error why = seat->why;
+    const struct lki_quorum_server *server = &self->servers[i];
+    const lk_reply *reply = lki_quorum_server_answer(server);
+    struct lk_error why = server->why;
 
-    lk_status status = reply ? read_renewal(self, seat, &why) : why.code;
+    lk_status status = reply ? read_renewal(self, server, &why) : why.code;
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
     if (status == LK_OK) {
-        prolong(&member->base, lki_hold_ends_at(seat->sent_at, renewal->lease_ms));
-        atomic_store(&member->confirmed_at, seat->sent_at);
+        prolong(&member->base, lki_hold_ends_at(server->sent_at, renewal->lease_ms));
+        atomic_store(&member->confirmed_at, server->sent_at);
         atomic_store(&member->vote, LKI_VOTE_COUNTED);
         renewal->renewed++;
     } else {
@@ -194,18 +194,18 @@ static enum lki_ask_turn count_renewed(void *arg, size_t i)
     }
     bool is_decided =
         renewal->renewed >= self->quorum || renewal->asked - renewal->failed < self->quorum;
-    return is_decided ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
+    return is_decided ? LKI_QUORUM_DECIDED : LKI_QUORUM_UNDECIDED;
 }
 
 void lki_redlock_note_silent(struct redlock *self, struct lk_error *why)
 {
     for (size_t i = 0; i < self->count; i++) {
-        const struct lki_seat *seat = &self->seats[i];
+        const struct lki_quorum_server *server = &self->servers[i];
 
-        if (seat->phase == LKI_SEAT_IDLE) continue;
-        self->members[i].status = seat->why.code;
+        if (server->phase == LKI_QUORUM_IDLE) continue;
+        self->members[i].status = server->why.code;
         self->members[i].sys_errno = 0;
-        if (why->code == LK_OK || why->code == LK_LOST) *why = seat->why;
+        if (why->code == LK_OK || why->code == LK_LOST) *why = server->why;
     }
 }
 
@@ -215,19 +215,19 @@ static void run_renewal(struct renewal *renewal)
     int64_t until = lki_clock_after_ms(renewal->lease_ms);
     int64_t deadline = lki_context_deadline(self->base.client, 0);
     int64_t ends = lki_redlock_ends_at(self);
-    struct lki_ask_all all = {.seats = self->seats,
-                              .count = self->count,
-                              .deadline = deadline < ends ? deadline : ends,
-                              .arg = renewal,
-                              .ask = ask_to_renew,
-                              .settle = count_renewed};
+    struct lki_quorum quorum = {.servers = self->servers,
+                                .count = self->count,
+                                .deadline = deadline < ends ? deadline : ends,
+                                .arg = renewal,
+                                .ask = ask_to_renew,
+                                .settle = count_renewed};
 
     for (size_t i = 0; i < self->count; i++)
         renewal->asked += is_in(&self->members[i]);
-    lki_ask_all(&all);
+    lki_quorum_ask(&quorum);
     lki_redlock_note_silent(self, &renewal->why);
     for (size_t i = 0; i < self->count; i++)
-        lki_seat_dismiss(&self->seats[i], NULL, until);
+        lki_quorum_server_detach(&self->servers[i], NULL, until);
     self->agreed = renewal->renewed;
 }
 
@@ -247,7 +247,7 @@ lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *er
     if (is_renewed) lock->lease_ms = lease_ms;
     if (is_held) {
         prolong(lock, lki_redlock_ends_at(self));
-        atomic_store(&self->told_ends_at, atomic_load(&lock->expires_at));
+        atomic_store(&self->reported_ends_at, atomic_load(&lock->expires_at));
     }
     if (!is_held || lki_redlock_watch(self, NULL) != LK_OK) (void)lki_hold_lose(lock);
     if (is_renewed && is_held) return LK_OK;

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "redlock.h"
-#include "wire/debt.h"
 #include "wire/endpoint.h"
+#include "wire/pending_undo.h"
 #include "wire/reply.h"
 
 enum {
@@ -50,8 +50,9 @@ struct lki_call lki_redlock_call(const struct redlock_member *member, const char
                              .arg_count = 1};
 }
 
-struct lki_debt *lki_redlock_debt(const struct redlock_member *member, const char *token,
-                                  const char *script, int64_t until)
+struct lki_pending_undo *lki_redlock_pending_undo(const struct redlock_member *member,
+                                                  const char *token, const char *script,
+                                                  int64_t until)
 {
     lk_client *client = member->base.client;
     bool is_told = strcmp(script, "mutex_release") == 0;
@@ -59,25 +60,25 @@ struct lki_debt *lki_redlock_debt(const struct redlock_member *member, const cha
         lki_redlock_call(member, script, is_told ? member->base.wake_channel : NULL);
 
     call.args[0] = lk_bytes_of(token);
-    return lki_debt_new(lki_call_request(client, &call), client->has_loader, until);
+    return lki_pending_undo_new(lki_call_request(client, &call), client->has_loader, until);
 }
 
 /* ---- which servers ------------------------------------------------------------------------------- */
 
-lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
+lk_status lki_redlock_check(void *arg, size_t place, const struct lki_identity *identity,
                             struct lk_error *err)
 {
     struct redlock *self = *(struct redlock **)arg;
-    struct redlock_member *member = &self->members[seat];
+    struct redlock_member *member = &self->members[place];
     const char *label = member->base.client->url.seeds[0].label;
 
     member->is_checked = identity->run_id[0] != '\0';
     if (identity->is_replica)
         return LKI_FAIL(err, LK_INVALID, "%s: a replica, which votes for its primary", label);
     for (size_t i = 0; i < self->count && member->is_checked; i++) {
-        if (i == seat || strcmp(self->members[i].run_id, identity->run_id) != 0) continue;
+        if (i == place || strcmp(self->members[i].run_id, identity->run_id) != 0) continue;
         return LKI_FAIL(err, LK_INVALID, "%s: the same server as %s", label,
-                        self->seats[i].client->url.seeds[0].label);
+                        self->servers[i].client->url.seeds[0].label);
     }
     (void)snprintf(member->run_id, sizeof member->run_id, "%s", identity->run_id);
     return LK_OK;
@@ -109,7 +110,7 @@ int64_t lki_redlock_majority(const struct redlock *self, const int64_t *moments)
 
 int64_t lki_redlock_ends_at(const struct redlock *self)
 {
-    int64_t ends[LKI_SEATS_MAX];
+    int64_t ends[LKI_QUORUM_SERVERS_MAX];
 
     for (size_t i = 0; i < self->count; i++)
         ends[i] = lki_redlock_member_ends_at(&self->members[i]);

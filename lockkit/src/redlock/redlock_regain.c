@@ -9,7 +9,7 @@
  */
 #include "base/clock.h"
 #include "redlock.h"
-#include "wire/debt.h"
+#include "wire/pending_undo.h"
 #include "wire/pool.h"
 
 enum { ASK_PART = 3 }; /* of the lease: so long it is tried to ask */
@@ -17,7 +17,7 @@ enum { ASK_PART = 3 }; /* of the lease: so long it is tried to ask */
 /* A majority of votes is known not to have lapsed before this moment. */
 static int64_t confirmed_until(const struct redlock *self)
 {
-    int64_t confirmed[LKI_SEATS_MAX];
+    int64_t confirmed[LKI_QUORUM_SERVERS_MAX];
 
     for (size_t i = 0; i < self->count; i++) {
         const struct redlock_member *member = &self->members[i];
@@ -29,11 +29,11 @@ static int64_t confirmed_until(const struct redlock *self)
 }
 
 /* Its watchdog is at it now, or asks at once. */
-static void hasten(struct redlock_member *member)
+static void confirm_now(struct redlock_member *member)
 {
     struct lki_watchdog *watchdog = member->base.client->watchdog;
 
-    if (lki_watchdog_remove_by(watchdog, &member->base, 0)) member->base.lease.is_doubted = true;
+    if (lki_watchdog_remove_by(watchdog, &member->base, 0)) member->base.lease.is_suspect = true;
     if (lki_watchdog_add(watchdog, &member->base, NULL) != LK_OK)
         (void)lki_hold_lose(&member->base);
 }
@@ -46,14 +46,14 @@ static void ask(struct redlock_member *member)
 
     if (!lki_watchdog_remove_by(watchdog, lock, 0)) return;
     lock->ops = member->redlock->regain_ops;
-    lock->lease.is_doubted = true;
+    lock->lease.is_suspect = true;
     atomic_store(&lock->expires_at, lki_clock_after_ms(lock->lease_ms / ASK_PART));
     atomic_store(&member->vote, LKI_VOTE_ASKED);
     atomic_store(&lock->state, LOCK_HELD);
     member->is_watched = lki_watchdog_add(watchdog, lock, NULL) == LK_OK;
 }
 
-static void tend_member(struct redlock_member *member, int64_t confirmed, bool is_urgent)
+static void regain_member(struct redlock_member *member, int64_t confirmed, bool is_urgent)
 {
     int vote = atomic_load(&member->vote);
     bool is_confirmed = atomic_load(&member->since) < confirmed;
@@ -63,31 +63,31 @@ static void tend_member(struct redlock_member *member, int64_t confirmed, bool i
     } else if (vote == LKI_VOTE_LOST && is_confirmed) {
         ask(member);
     } else if (vote == LKI_VOTE_COUNTED && is_urgent) {
-        hasten(member);
+        confirm_now(member);
     }
 }
 
 /* Who counts other servers must not find a vote without its members: those that are bound ask for none. */
-void lki_redlock_tend(struct redlock *self, bool is_urgent)
+void lki_redlock_regain_votes(struct redlock *self, bool is_urgent)
 {
     (void)pthread_mutex_lock(&self->mutex);
     int64_t confirmed = confirmed_until(self);
-    for (size_t i = 0; i < self->count && self->is_tended; i++)
-        tend_member(&self->members[i], confirmed, is_urgent);
+    for (size_t i = 0; i < self->count && self->is_regaining; i++)
+        regain_member(&self->members[i], confirmed, is_urgent);
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
-void lki_redlock_begin_tending(struct redlock *self)
+void lki_redlock_begin_regain(struct redlock *self)
 {
     (void)pthread_mutex_lock(&self->mutex);
-    self->is_tended = self->base.is_renewed && self->regain_ops;
+    self->is_regaining = self->base.is_renewed && self->regain_ops;
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
-void lki_redlock_end_tending(struct redlock *self)
+void lki_redlock_end_regain(struct redlock *self)
 {
     (void)pthread_mutex_lock(&self->mutex);
-    self->is_tended = false;
+    self->is_regaining = false;
     for (size_t i = 0; i < self->count; i++) {
         int asked = LKI_VOTE_ASKED;
 
@@ -96,7 +96,7 @@ void lki_redlock_end_tending(struct redlock *self)
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
-bool lki_redlock_regain(struct redlock_member *member, lk_status status)
+bool lki_redlock_regained(struct redlock_member *member, lk_status status)
 {
     lk_lock *lock = &member->base;
     int asked = LKI_VOTE_ASKED;
@@ -105,9 +105,10 @@ bool lki_redlock_regain(struct redlock_member *member, lk_status status)
     if (atomic_load(&member->redlock->base.state) !=
         LOCK_HELD) { /* its release may have been before it */
         int64_t until = lki_clock_after_ms(lock->lease_ms);
-        struct lki_debt *debt = lki_redlock_debt(member, lock->token, "redlock_undo", until);
+        struct lki_pending_undo *undo =
+            lki_redlock_pending_undo(member, lock->token, "redlock_undo", until);
 
-        if (debt) lki_pool_owe(lki_context_pool(lock->client), debt);
+        if (undo) lki_pool_undo_later(lki_context_pool(lock->client), undo);
         return false;
     }
     if (status != LK_OK) return false;

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "redlock.h"
-#include "wire/debt.h"
+#include "wire/pending_undo.h"
 
 /* ---- release ------------------------------------------------------------------------------------- */
 
@@ -43,19 +43,19 @@ static bool was_released_before(const struct redlock *self, const struct redlock
     return member->may_be_released && lki_clock_now() < atomic_load(&self->base.expires_at);
 }
 
-static enum lki_ask_turn count_released(void *arg, size_t i)
+static enum lki_quorum_state count_released(void *arg, size_t i)
 {
     struct release *release = arg;
     struct redlock *self = release->self;
     struct redlock_member *member = &self->members[i];
-    const struct lki_seat *seat = &self->seats[i];
-    const lk_reply *reply = lki_seat_answer(seat);
-    struct lk_error why = seat->why;
+    const struct lki_quorum_server *server = &self->servers[i];
+    const lk_reply *reply = lki_quorum_server_answer(server);
+    struct lk_error why = server->why;
 
     member->sys_errno = reply ? 0 : why.sys_errno;
     member->status = why.code;
     if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
-        member->status = lki_seat_fail_reply(seat, &why);
+        member->status = lki_quorum_server_fail(server, &why);
     } else if (reply) {
         bool is_ours = lk_reply_integer(reply, 0) == 1 || was_released_before(self, member);
 
@@ -67,7 +67,7 @@ static enum lki_ask_turn count_released(void *arg, size_t i)
     if (release->why.code == LK_OK && member->status != LK_OK && member->status != LK_NOT_OWNER)
         release->why = why;
     bool is_enough = release->confirmed >= self->quorum || release->confirmed == release->wanted;
-    return is_enough ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
+    return is_enough ? LKI_QUORUM_DECIDED : LKI_QUORUM_UNDECIDED;
 }
 
 static size_t releases_missing(void *arg)
@@ -93,33 +93,33 @@ static void leave_to_pools(struct release *release)
 
     for (size_t i = 0; i < self->count; i++) {
         struct redlock_member *member = &self->members[i];
-        struct lki_seat *seat = &self->seats[i];
-        struct lki_debt *debt = NULL;
+        struct lki_quorum_server *server = &self->servers[i];
+        struct lki_pending_undo *undo = NULL;
 
         if (may_be_there(member) && !has_answered(member)) {
             member->may_be_released = atomic_load(&member->vote) != LKI_VOTE_LOST;
-            debt = lki_redlock_debt(member, self->base.token, "mutex_release", until);
+            undo = lki_redlock_pending_undo(member, self->base.token, "mutex_release", until);
         }
-        lki_seat_dismiss(seat, debt, until);
+        lki_quorum_server_detach(server, undo, until);
     }
 }
 
 static void run_release(struct release *release)
 {
     struct redlock *self = release->self;
-    struct lki_ask_all all = {.seats = self->seats,
-                              .count = self->count,
-                              .deadline = lki_context_deadline(self->base.client, 0),
-                              .arg = release,
-                              .ask = ask_to_release,
-                              .settle = count_released,
-                              .missing = releases_missing};
+    struct lki_quorum quorum = {.servers = self->servers,
+                                .count = self->count,
+                                .deadline = lki_context_deadline(self->base.client, 0),
+                                .arg = release,
+                                .ask = ask_to_release,
+                                .settle = count_released,
+                                .missing = releases_missing};
 
     for (size_t i = 0; i < self->count; i++) {
         self->members[i].status = LK_CANCELLED;
         release->wanted += may_be_there(&self->members[i]);
     }
-    lki_ask_all(&all);
+    lki_quorum_ask(&quorum);
     lki_redlock_note_silent(self, &release->why);
     leave_to_pools(release);
 }
@@ -185,21 +185,21 @@ static bool ask_to_break(void *arg, size_t i, struct lki_request **out)
     return true;
 }
 
-static enum lki_ask_turn count_broken(void *arg, size_t i)
+static enum lki_quorum_state count_broken(void *arg, size_t i)
 {
     struct breaking *breaking = arg;
-    const struct lki_seat *seat = &breaking->self->seats[i];
-    const lk_reply *reply = lki_seat_answer(seat);
-    struct lk_error why = seat->why;
+    const struct lki_quorum_server *server = &breaking->self->servers[i];
+    const lk_reply *reply = lki_quorum_server_answer(server);
+    struct lk_error why = server->why;
 
     if (lk_reply_type_of(reply) == LK_REPLY_INTEGER) {
         breaking->confirmed++;
         breaking->broken += lk_reply_integer(reply, 0) == 1;
     } else {
-        if (reply) (void)lki_seat_fail_reply(seat, &why);
+        if (reply) (void)lki_quorum_server_fail(server, &why);
         if (breaking->why.code == LK_OK) breaking->why = why;
     }
-    return LKI_ASK_GOES_ON;
+    return LKI_QUORUM_UNDECIDED;
 }
 
 /* Waits for all that answer: who is left out might have the vote that makes a majority. */
@@ -207,17 +207,17 @@ lk_status lki_redlock_force(lk_lock *lock, int64_t deadline, struct lk_error *er
 {
     struct redlock *self = lki_redlock_of(lock);
     struct breaking breaking = {.self = self};
-    struct lki_ask_all all = {.seats = self->seats,
-                              .count = self->count,
-                              .deadline = deadline,
-                              .arg = &breaking,
-                              .ask = ask_to_break,
-                              .settle = count_broken};
+    struct lki_quorum quorum = {.servers = self->servers,
+                                .count = self->count,
+                                .deadline = deadline,
+                                .arg = &breaking,
+                                .ask = ask_to_break,
+                                .settle = count_broken};
 
-    lki_ask_all(&all);
+    lki_quorum_ask(&quorum);
     lki_redlock_note_silent(self, &breaking.why);
     for (size_t i = 0; i < self->count; i++)
-        lki_seat_dismiss(&self->seats[i], NULL, lki_clock_after_ms(self->base.lease_ms));
+        lki_quorum_server_detach(&self->servers[i], NULL, lki_clock_after_ms(self->base.lease_ms));
     if (breaking.confirmed < self->quorum) {
         if (err) *err = breaking.why;
         return breaking.why.code;

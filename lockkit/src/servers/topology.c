@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "topology_inside.h"
 
-enum { NEWCOMER_MS = 10000 };
+enum { NEW_MS = 10000 };
 
 static void poke(struct lki_topology *topology)
 {
@@ -25,12 +25,12 @@ static void poke(struct lki_topology *topology)
     (void)done; /* a full counter is as good as a poke */
 }
 
-void lki_topology_doubt(struct lki_topology *topology)
+void lki_topology_refresh_soon(struct lki_topology *topology)
 {
-    if (!atomic_exchange(&topology->is_doubted, true)) poke(topology);
+    if (!atomic_exchange(&topology->is_refresh_due, true)) poke(topology);
 }
 
-void lki_topology_tell_change(void *arg)
+void lki_topology_notify_change(void *arg)
 {
     struct lki_topology *topology = arg;
     const struct lk_client_options *options = topology->options;
@@ -79,8 +79,8 @@ static uint16_t add_locked(struct lki_topology *topology, struct lki_endpoint en
     }
     topology->nodes[place] =
         lki_node_new(endpoint, topology->options,
-                     (struct lki_pool_hooks){.on_renewed = lki_topology_tell_change,
-                                             .on_astray = lki_topology_owe,
+                     (struct lki_pool_hooks){.on_renewed = lki_topology_notify_change,
+                                             .on_undo_moved = lki_topology_undo_later,
                                              .arg = topology});
     if (!topology->nodes[place]) return LKI_NOBODY;
     topology->node_count++;
@@ -138,7 +138,7 @@ struct lki_node *lki_topology_node(struct lki_topology *topology, int slot, stru
     if (node) (void)lki_node_ref(node);
     (void)pthread_mutex_unlock(&topology->mutex);
     if (node) return node;
-    lki_topology_doubt(topology);
+    lki_topology_refresh_soon(topology);
     (void)LKI_FAIL(err, LK_UNREACHABLE,
                    slot == LKI_NO_SLOT ? "no server is known that takes writes"
                                        : "no server is known for slot %d",
@@ -157,12 +157,12 @@ struct lki_node *lki_topology_primary(struct lki_topology *topology, size_t inde
 }
 
 struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
-                                 const struct lki_node *told_by, struct lk_error *err)
+                                 const struct lki_node *named_by, struct lk_error *err)
 {
     struct lki_endpoint endpoint;
     struct lki_node *node = NULL;
 
-    if (lki_endpoint_at(address, &topology->url->like, &told_by->endpoint, &endpoint, err) !=
+    if (lki_endpoint_at(address, &topology->url->like, &named_by->endpoint, &endpoint, err) !=
         LK_OK) {
         lki_endpoint_done(&endpoint);
         return NULL;
@@ -179,14 +179,14 @@ struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes 
 }
 
 void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                        const struct lki_node *told_by)
+                        const struct lki_node *named_by)
 {
     struct lki_node *node = NULL;
     bool is_news = false;
 
     if (!lki_topology_is_cluster(topology))
         return; /* a cluster's server, asked as if it were alone */
-    node = lki_topology_at(topology, address, told_by, NULL);
+    node = lki_topology_at(topology, address, named_by, NULL);
     if (!node) return;
     (void)pthread_mutex_lock(&topology->mutex);
     size_t place = find_locked(topology, node->endpoint.label);
@@ -197,33 +197,33 @@ void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes
     }
     (void)pthread_mutex_unlock(&topology->mutex);
     lki_node_unref(node);
-    if (is_news) lki_topology_doubt(topology); /* one slot seldom comes alone */
+    if (is_news) lki_topology_refresh_soon(topology); /* one slot seldom comes alone */
 }
 
-void lki_topology_owe(void *arg, struct lki_debt *debt)
+void lki_topology_undo_later(void *arg, struct lki_pending_undo *undo)
 {
     struct lki_topology *topology = arg;
-    const struct lk_bytes *key = &debt->request->words[LKI_FIRST_KEY];
+    const struct lk_bytes *key = &undo->request->words[LKI_FIRST_KEY];
     int slot = lki_topology_is_cluster(topology) ? lki_slot_of(key->data, key->len) : LKI_NO_SLOT;
     struct lki_node *node = lki_topology_node(topology, slot, NULL);
 
     if (node) {
-        lki_pool_owe(node->pool, debt);
+        lki_pool_undo_later(node->pool, undo);
     } else {
-        lki_debt_free(debt);
+        lki_pending_undo_free(undo);
     }
     lki_node_unref(node);
 }
 
-bool lki_topology_owes(struct lki_topology *topology)
+bool lki_topology_has_pending_undo(struct lki_topology *topology)
 {
     bool is_any = false;
 
     (void)pthread_mutex_lock(&topology->mutex);
     for (size_t i = 0; i < topology->node_count; i++)
-        is_any |= lki_pool_owes(topology->nodes[i]->pool);
+        is_any |= lki_pool_has_pending_undo(topology->nodes[i]->pool);
     for (size_t i = 0; i < topology->retired_count; i++)
-        is_any |= lki_pool_owes(topology->retired[i]->pool);
+        is_any |= lki_pool_has_pending_undo(topology->retired[i]->pool);
     (void)pthread_mutex_unlock(&topology->mutex);
     return is_any;
 }
@@ -262,9 +262,9 @@ void lki_topology_usage(struct lki_topology *topology, struct lk_pool_usage *out
 /* ---- what was told ------------------------------------------------------------------------------ */
 
 /* A master that gets its first slots is named by redirections, long before it is listed. */
-static bool is_newcomer(const struct lki_node *node)
+static bool is_new(const struct lki_node *node)
 {
-    return !node->is_listed && lki_clock_now() < node->named_at + (int64_t)NEWCOMER_MS * NS_PER_MS;
+    return !node->is_listed && lki_clock_now() < node->named_at + (int64_t)NEW_MS * NS_PER_MS;
 }
 
 /* Retire those that are not in the view any more. */
@@ -279,7 +279,7 @@ static bool drop_missing_locked(struct lki_topology *topology, const uint16_t *p
         for (size_t k = 0; k < count; k++)
             is_seen |= places[k] == i;
         topology->nodes[i]->is_listed |= is_seen;
-        if (is_seen || is_newcomer(topology->nodes[i])) {
+        if (is_seen || is_new(topology->nodes[i])) {
             topology->nodes[kept++] = topology->nodes[i];
         } else {
             retire_locked(topology, topology->nodes[i]);
@@ -303,7 +303,7 @@ static void take_owners_locked(struct lki_topology *topology, struct lki_view *v
     }
 }
 
-bool lki_topology_take(struct lki_topology *topology, struct lki_view *view)
+bool lki_topology_apply(struct lki_topology *topology, struct lki_view *view)
 {
     uint16_t *places = calloc(view->count, sizeof *places);
     struct lki_node **servers = calloc(view->count, sizeof(struct lki_node *));
@@ -358,7 +358,7 @@ bool lki_topology_candidate(struct lki_topology *topology, size_t index, struct 
     return is_there;
 }
 
-bool lki_topology_is_troubled(struct lki_topology *topology)
+bool lki_topology_is_degraded(struct lki_topology *topology)
 {
     (void)pthread_mutex_lock(&topology->mutex);
     bool is_any_down = topology->node_count == 0;

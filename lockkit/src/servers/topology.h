@@ -20,7 +20,7 @@ struct lki_topology;
 struct lki_topology *lki_topology_new(const struct lk_client_options *options,
                                       const struct lki_url *url, void (*on_change)(void *arg),
                                       void *on_change_arg, struct lk_error *err);
-/* All references were given back; lki_scout_main() has returned. */
+/* All references were given back; lki_topology_refresh_main() has returned. */
 void lki_topology_free(struct lki_topology *topology);
 
 void lki_topology_stop(struct lki_topology *topology);
@@ -39,21 +39,21 @@ struct lki_node *lki_topology_node(struct lki_topology *topology, int slot, stru
 struct lki_node *lki_topology_primary(struct lki_topology *topology, size_t index);
 
 /* Something does not fit what is known (a refusal, a broken connection): look again, soon. */
-void lki_topology_doubt(struct lki_topology *topology);
+void lki_topology_refresh_soon(struct lki_topology *topology);
 /* A server has told that a slot is at "host:port" now ("MOVED 12 127.0.0.1:7001"). */
 void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                        const struct lki_node *told_by);
+                        const struct lki_node *named_by);
 /* The server at "host:port", known before or not; as lki_topology_node(). */
 struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
-                                 const struct lki_node *told_by, struct lk_error *err);
+                                 const struct lki_node *named_by, struct lk_error *err);
 
-/* What is owed (wire/debt.h) to whoever has its first key by now; arg: the topology. Takes the debt. */
-void lki_topology_owe(void *arg, struct lki_debt *debt);
+/* What is owed (wire/pending_undo.h) to whoever has its first key by now; arg: the topology. Takes the undo. */
+void lki_topology_undo_later(void *arg, struct lki_pending_undo *undo);
 /* Whether any server is owed something still. */
-bool lki_topology_owes(struct lki_topology *topology);
+bool lki_topology_has_pending_undo(struct lki_topology *topology);
 
 /* Whether a server is out of reach, or none is known. */
-bool lki_topology_is_troubled(struct lki_topology *topology);
+bool lki_topology_is_degraded(struct lki_topology *topology);
 
 bool lki_topology_is_cluster(const struct lki_topology *topology);
 /* Whether messages go by slot (SPUBLISH, SSUBSCRIBE): a cluster of Redis 7 or later. */

@@ -1,5 +1,5 @@
 /*
- * The inside of a topology, for the file that keeps it (topology.c) and the one that looks (scout.c).
+ * The inside of a topology, for the file that keeps it (topology.c) and the one that looks (topology_refresh.c).
  */
 #ifndef LKI_TOPOLOGY_INSIDE_H
 #define LKI_TOPOLOGY_INSIDE_H
@@ -19,7 +19,7 @@ struct lki_topology {
     size_t listener_seed;       /* its place in the URL */
     int64_t confirmed_at;       /* when a Sentinel told our version, or a later one */
     atomic_ulong epoch;
-    atomic_bool is_doubted;
+    atomic_bool is_refresh_due;
     atomic_bool is_stopping;
     atomic_bool is_sharded;
     pthread_mutex_t mutex;   /* guards all below */
@@ -33,9 +33,9 @@ struct lki_topology {
 };
 
 /* Take over what was told; true when it is news. Takes the view's parts. */
-bool lki_topology_take(struct lki_topology *topology, struct lki_view *view);
+bool lki_topology_apply(struct lki_topology *topology, struct lki_view *view);
 /* Other servers, or other slots (arg: the topology). No mutex held. */
-void lki_topology_tell_change(void *arg);
+void lki_topology_notify_change(void *arg);
 /* Free what was retired and is not referred to any more. */
 void lki_topology_reap(struct lki_topology *topology);
 /* The n-th to ask: servers that are known, then the seeds; each in turn the first. A copy; false past

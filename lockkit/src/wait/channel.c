@@ -117,13 +117,13 @@ static size_t count_of(enum lki_wake_rule rule, struct lk_bytes text)
     return SIZE_MAX;
 }
 
-void lki_channel_tell(struct lki_channel *channel, struct lk_bytes text)
+void lki_channel_notify(struct lki_channel *channel, struct lk_bytes text)
 {
     if (channel->first) lki_channel_wake(channel, count_of(channel->first->rule, text));
 }
 
 void lki_channel_drop(struct lki_channel *channel)
 {
-    if (channel->state == CHANNEL_LIVE && channel->first) channel->is_deaf = true;
+    if (channel->state == CHANNEL_LIVE && channel->first) channel->may_have_missed = true;
     channel->state = CHANNEL_WANTED;
 }

@@ -7,7 +7,7 @@
 #include "base/backoff.h"
 #include "hub.h"
 
-struct lki_link;
+struct lki_pubsub_conn;
 
 /* A channel's way: WANTED -> ASKED -> LIVE -> LEAVING -> gone (or WANTED again). */
 enum lki_channel_state { CHANNEL_WANTED, CHANNEL_ASKED, CHANNEL_LIVE, CHANNEL_LEAVING };
@@ -21,15 +21,15 @@ struct lki_channel {
     struct lki_waiter *last;
     int64_t idle_since; /* meaningful without waiters */
     enum lki_channel_state state;
-    bool is_deaf;    /* a waiter sleeps that may have missed a message: wake it once LIVE */
-    unsigned losses; /* of its link, so far: who joins does not wait for the next one */
-    int64_t ask_at;  /* not asked for before: it was refused; nor does who joins wait for it */
+    bool may_have_missed; /* a waiter sleeps that may have missed a message: wake it once LIVE */
+    unsigned losses;      /* of its connection, so far: who joins does not wait for the next one */
+    int64_t ask_at;       /* not asked for before: it was refused; nor does who joins wait for it */
 
     /* The hub thread's alone, without the mutex: */
-    struct lki_link *link;      /* borrowed; where it is asked for; NULL: not settled */
-    int slot;                   /* meaningful with a link */
-    uint64_t asked_as;          /* meaningful while not answered: the number of the question */
-    struct lki_backoff refused; /* pauses of its refusals; none once it was LIVE */
+    struct lki_pubsub_conn *conn; /* borrowed; where it is asked for; NULL: not settled */
+    int slot;                     /* meaningful with a connection */
+    uint64_t asked_as;            /* meaningful while not answered: the number of the question */
+    struct lki_backoff refused;   /* pauses of its refusals; none once it was LIVE */
 };
 
 enum { LKI_CHANNEL_BUCKETS = 256 };
@@ -55,7 +55,7 @@ void lki_channel_exit(struct lki_channel *channel, struct lki_waiter *waiter);
    sleeps on. */
 void lki_channel_wake(struct lki_channel *channel, size_t units);
 /* A message has come: wake as many as its text says, by the rule of its waiters. */
-void lki_channel_tell(struct lki_channel *channel, struct lk_bytes text);
+void lki_channel_notify(struct lki_channel *channel, struct lk_bytes text);
 /* Its subscription has ended, if there was one: messages may be missed until it is LIVE again. */
 void lki_channel_drop(struct lki_channel *channel);
 

@@ -28,7 +28,7 @@ void lki_hub_poke(struct lki_hub *hub)
     ssize_t done = write(hub->poke_fd, &one, sizeof one);
 
     (void)done; /* a full counter is as good as a poke */
-    (void)pthread_cond_signal(&hub->unheard);
+    (void)pthread_cond_signal(&hub->listener_gone);
 }
 
 void lki_waiter_init(struct lki_waiter *waiter, enum lki_wake_rule rule)
@@ -68,7 +68,7 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
     while (channel->state != CHANNEL_LIVE && channel->losses == losses &&
            channel->ask_at <= lki_clock_now() && !is_cancelled_locked(waiter) &&
            !hub->is_stopping && lki_clock_wait(&hub->confirmed, &hub->mutex, deadline)) {}
-    if (channel->state != CHANNEL_LIVE) channel->is_deaf = true;
+    if (channel->state != CHANNEL_LIVE) channel->may_have_missed = true;
     (void)pthread_mutex_unlock(&hub->mutex);
     return LK_OK;
 }
@@ -77,44 +77,44 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
 static bool is_lone_locked(const struct lki_hub *hub, const struct lki_waiter *waiter)
 {
     return hub->topology && !hub->listener && hub->sleepers == 1 && hub->lone_wakes == LONE_WAKES &&
-           waiter->channel->state == CHANNEL_LIVE && !lki_hub_thread_has_orders_locked(hub);
+           waiter->channel->state == CHANNEL_LIVE && !lki_hub_thread_has_work_locked(hub);
 }
 
 /* Whether the waiter has the ear. Else the hub's thread has it, or comes for it; and may be asked for it. */
-static bool has_ear_locked(struct lki_hub *hub, struct lki_waiter *waiter)
+static bool try_listen_locked(struct lki_hub *hub, struct lki_waiter *waiter)
 {
     bool is_lone = waiter->channel != &hub->silent && is_lone_locked(hub, waiter);
 
-    if (is_lone && !hub->is_heard) {
+    if (is_lone && !hub->is_thread_listening) {
         hub->listener = waiter;
-    } else if (is_lone && hub->wanting != waiter) {
-        hub->wanting = waiter;
+    } else if (is_lone && hub->next_listener != waiter) {
+        hub->next_listener = waiter;
         lki_hub_poke(hub);
-    } else if (!hub->is_heard && !hub->listener) {
-        hub->quiet_until = 0;
-        (void)pthread_cond_signal(&hub->unheard);
+    } else if (!hub->is_thread_listening && !hub->listener) {
+        hub->no_listener_until = 0;
+        (void)pthread_cond_signal(&hub->listener_gone);
     }
     return hub->listener == waiter;
 }
 
 /* The hub's thread takes it when there is something to do, or somebody to wake. */
-static void give_ear_locked(struct lki_hub *hub, const struct lki_waiter *waiter, bool is_due)
+static void stop_listening_locked(struct lki_hub *hub, const struct lki_waiter *waiter, bool is_due)
 {
     if (hub->listener != waiter) return;
     hub->listener = NULL;
     hub->is_changed |= is_due;
-    hub->quiet_until = is_due || hub->sleepers > 1 ? 0 : lki_clock_after_ms(LKI_LINGER_MS);
-    if (hub->quiet_until == 0) (void)pthread_cond_signal(&hub->unheard);
+    hub->no_listener_until = is_due || hub->sleepers > 1 ? 0 : lki_clock_after_ms(LKI_LINGER_MS);
+    if (hub->no_listener_until == 0) (void)pthread_cond_signal(&hub->listener_gone);
 }
 
 /* Sleep; false when the moment has come. Wakes for other reasons, too. */
 static bool sleep_locked(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until)
 {
-    if (!has_ear_locked(hub, waiter)) return lki_clock_wait(&waiter->wake, &hub->mutex, until);
+    if (!try_listen_locked(hub, waiter)) return lki_clock_wait(&waiter->wake, &hub->mutex, until);
     (void)pthread_mutex_unlock(&hub->mutex);
     bool is_due = lki_hub_thread_listen(hub, until);
     (void)pthread_mutex_lock(&hub->mutex);
-    if (is_due) give_ear_locked(hub, waiter, true);
+    if (is_due) stop_listening_locked(hub, waiter, true);
     return waiter->is_woken || lki_clock_now() < until;
 }
 
@@ -135,8 +135,8 @@ lk_status lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t u
     } else {
         waiter->is_woken = false;
     }
-    if (hub->wanting == waiter) hub->wanting = NULL;
-    give_ear_locked(hub, waiter, false);
+    if (hub->next_listener == waiter) hub->next_listener = NULL;
+    stop_listening_locked(hub, waiter, false);
     hub->lone_wakes += hub->sleepers-- == 1 && status == LK_OK && hub->lone_wakes < LONE_WAKES;
     (void)pthread_mutex_unlock(&hub->mutex);
     return status;
@@ -174,10 +174,10 @@ void lki_hub_cancel(struct lki_hub *hub, struct lki_waiter *waiter)
     (void)pthread_mutex_unlock(&hub->mutex);
 }
 
-void lki_hub_look_again(struct lki_hub *hub)
+void lki_hub_recheck(struct lki_hub *hub)
 {
     (void)pthread_mutex_lock(&hub->mutex);
-    hub->is_looked_at = false;
+    hub->is_topology_current = false;
     (void)pthread_mutex_unlock(&hub->mutex);
     lki_hub_poke(hub);
 }
@@ -206,7 +206,7 @@ struct lki_hub *lki_hub_new(const struct lk_client_options *options, struct lki_
     hub->options = options;
     hub->topology = topology;
     hub->silent.state = CHANNEL_LIVE;
-    hub->is_looked_at = true;
+    hub->is_topology_current = true;
     hub->collect_at = INT64_MAX;
     hub->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (hub->poke_fd < 0) {
@@ -216,23 +216,23 @@ struct lki_hub *lki_hub_new(const struct lk_client_options *options, struct lki_
     }
     (void)pthread_mutex_init(&hub->mutex, NULL);
     (void)pthread_cond_init(&hub->confirmed, NULL);
-    (void)pthread_cond_init(&hub->unheard, NULL);
+    (void)pthread_cond_init(&hub->listener_gone, NULL);
     return hub;
 }
 
 void lki_hub_free(struct lki_hub *hub)
 {
-    struct lki_link *next = NULL;
+    struct lki_pubsub_conn *next = NULL;
 
     if (!hub) return;
-    for (struct lki_link *link = hub->links; link; link = next) {
-        next = link->next;
-        lki_link_free(link);
+    for (struct lki_pubsub_conn *conn = hub->conns; conn; conn = next) {
+        next = conn->next;
+        lki_pubsub_conn_free(conn);
     }
     free(hub->fds);
     lki_channels_done(&hub->channels);
     (void)pthread_cond_destroy(&hub->confirmed);
-    (void)pthread_cond_destroy(&hub->unheard);
+    (void)pthread_cond_destroy(&hub->listener_gone);
     (void)pthread_mutex_destroy(&hub->mutex);
     (void)close(hub->poke_fd);
     free(hub);

@@ -52,7 +52,7 @@ void *lki_hub_thread(void *arg);
 void lki_hub_stop(struct lki_hub *hub);
 /* The topology has changed: subscriptions go where their channels are now. Any thread, no mutex held;
    it does not wait. */
-void lki_hub_look_again(struct lki_hub *hub);
+void lki_hub_recheck(struct lki_hub *hub);
 
 void lki_waiter_init(struct lki_waiter *waiter, enum lki_wake_rule rule);
 void lki_waiter_done(struct lki_waiter *waiter);

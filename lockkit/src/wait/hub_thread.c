@@ -4,7 +4,7 @@
  *
  * A channel that moves to another server is deaf for a while. That comes to light in three ways: the
  * old server ends the subscription by itself, it refuses a new one (MOVED), or the topology says so
- * (lki_hub_look_again()). Each time the channel is asked for where it is now, and those who sleep there
+ * (lki_hub_recheck()). Each time the channel is asked for where it is now, and those who sleep there
  * are woken once that is confirmed.
  */
 #include <errno.h>
@@ -27,8 +27,8 @@ static int64_t step_channel_locked(struct lki_hub *hub, struct lki_channel *chan
         lki_channels_remove(&hub->channels, channel);
     } else if (channel->state == CHANNEL_WANTED) {
         if (channel->ask_at > now) return channel->ask_at;
-        if (!channel->link || lki_link_room(channel->link) == 0) return INT64_MAX;
-        lki_link_subscribe(channel->link, channel);
+        if (!channel->conn || lki_pubsub_conn_room(channel->conn) == 0) return INT64_MAX;
+        lki_pubsub_conn_subscribe(channel->conn, channel);
         channel->state = CHANNEL_ASKED;
         channel->asked_as = ++hub->asked;
     } else if (channel->state == CHANNEL_LIVE) {
@@ -36,8 +36,8 @@ static int64_t step_channel_locked(struct lki_hub *hub, struct lki_channel *chan
             (channel->first ? now : channel->idle_since) + LKI_LINGER_MS * (int64_t)NS_PER_MS;
 
         if (due > now) return due;
-        if (lki_link_room(channel->link) == 0) return INT64_MAX;
-        lki_link_unsubscribe(channel->link, channel);
+        if (lki_pubsub_conn_room(channel->conn) == 0) return INT64_MAX;
+        lki_pubsub_conn_unsubscribe(channel->conn, channel);
         channel->state = CHANNEL_LEAVING;
         channel->asked_as = ++hub->asked;
     }
@@ -62,7 +62,7 @@ static int64_t step_all(struct lki_hub *hub)
 
 /* ---- what servers say --------------------------------------------------------------------------------------- */
 
-enum word { WORD_MESSAGE, WORD_JOINED, WORD_LEFT, WORD_OTHER };
+enum word { WORD_MESSAGE, WORD_SUBSCRIBED, WORD_UNSUBSCRIBED, WORD_OTHER };
 
 static enum word word_of(struct lk_bytes kind)
 {
@@ -70,8 +70,9 @@ static enum word word_of(struct lk_bytes kind)
         const char *kind;
         enum word word;
     } words[] = {
-        {"message", WORD_MESSAGE},   {"smessage", WORD_MESSAGE}, {"subscribe", WORD_JOINED},
-        {"ssubscribe", WORD_JOINED}, {"unsubscribe", WORD_LEFT}, {"sunsubscribe", WORD_LEFT},
+        {"message", WORD_MESSAGE},          {"smessage", WORD_MESSAGE},
+        {"subscribe", WORD_SUBSCRIBED},     {"ssubscribe", WORD_SUBSCRIBED},
+        {"unsubscribe", WORD_UNSUBSCRIBED}, {"sunsubscribe", WORD_UNSUBSCRIBED},
     };
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -80,17 +81,17 @@ static enum word word_of(struct lk_bytes kind)
     return WORD_OTHER;
 }
 
-static void join_locked(struct lki_hub *hub, struct lki_channel *channel)
+static void subscribed_locked(struct lki_hub *hub, struct lki_channel *channel)
 {
     channel->state = CHANNEL_LIVE;
     channel->refused = (struct lki_backoff){0};
-    if (channel->is_deaf) lki_channel_wake(channel, SIZE_MAX);
-    channel->is_deaf = false;
+    if (channel->may_have_missed) lki_channel_wake(channel, SIZE_MAX);
+    channel->may_have_missed = false;
     (void)pthread_cond_broadcast(&hub->confirmed);
 }
 
 /* The channel is dropped at the next turn, or asked for again. True: it was not we who ended it. */
-static bool part_locked(struct lki_channel *channel)
+static bool unsubscribed_locked(struct lki_channel *channel)
 {
     bool is_moved = channel->state == CHANNEL_LIVE;
 
@@ -101,7 +102,8 @@ static bool part_locked(struct lki_channel *channel)
 
 /* {"message", channel, text}, {"subscribe", channel, n}, ... What a server that has not the channel any
    more says of it counts for nothing. */
-static void hear_message(struct lki_hub *hub, struct lki_link *link, const lk_reply *message)
+static void handle_message(struct lki_hub *hub, struct lki_pubsub_conn *conn,
+                           const lk_reply *message)
 {
     struct lk_bytes kind = lk_reply_bytes(lk_reply_at(message, 0));
     struct lk_bytes name = lk_reply_bytes(lk_reply_at(message, 1));
@@ -109,22 +111,22 @@ static void hear_message(struct lki_hub *hub, struct lki_link *link, const lk_re
     bool is_moved = false;
 
     if (word == WORD_OTHER) return; /* the answer to a PING */
-    if (word != WORD_MESSAGE) lki_link_answered(link);
+    if (word != WORD_MESSAGE) lki_pubsub_conn_answered(conn);
     (void)pthread_mutex_lock(&hub->mutex);
     struct lki_channel *channel = lki_channels_find(&hub->channels, name);
     if (word != WORD_MESSAGE)
         hub->is_changed = true; /* there is room for another to be asked for */
-    if (!channel || channel->link != link) {
+    if (!channel || channel->conn != conn) {
         /* a late word */
     } else if (word == WORD_MESSAGE) {
-        lki_channel_tell(channel, lk_reply_bytes(lk_reply_at(message, 2)));
-    } else if (word == WORD_JOINED) {
-        join_locked(hub, channel);
+        lki_channel_notify(channel, lk_reply_bytes(lk_reply_at(message, 2)));
+    } else if (word == WORD_SUBSCRIBED) {
+        subscribed_locked(hub, channel);
     } else {
-        is_moved = part_locked(channel);
+        is_moved = unsubscribed_locked(channel);
     }
     (void)pthread_mutex_unlock(&hub->mutex);
-    if (is_moved) lki_topology_doubt(hub->topology);
+    if (is_moved) lki_topology_refresh_soon(hub->topology);
 }
 
 /* Asked for again, but later and later. */
@@ -152,23 +154,23 @@ static void redirect_locked(struct lki_hub *hub, struct lki_channel *channel)
     give_up_locked(channel);
 }
 
-static bool is_open(const struct lki_channel *channel, const struct lki_link *link)
+static bool is_open(const struct lki_channel *channel, const struct lki_pubsub_conn *conn)
 {
     bool is_asked = channel->state == CHANNEL_ASKED || channel->state == CHANNEL_LEAVING;
 
-    return channel->link == link && is_asked;
+    return channel->conn == conn && is_asked;
 }
 
 /* An answer names no channel, but only those can be meant that are not answered yet. LKI_NO_SLOT: of any
    slot. Whether there were some. */
-static bool redirect_all(struct lki_hub *hub, struct lki_link *link, int slot)
+static bool redirect_all(struct lki_hub *hub, struct lki_pubsub_conn *conn, int slot)
 {
     bool is_any = false;
 
-    lki_link_answered(link);
+    lki_pubsub_conn_answered(conn);
     (void)pthread_mutex_lock(&hub->mutex);
     for (struct lki_channel *channel = hub->channels.newest; channel; channel = channel->older) {
-        if (!is_open(channel, link)) continue;
+        if (!is_open(channel, conn)) continue;
         if (slot != LKI_NO_SLOT && channel->slot != slot) continue;
         redirect_locked(hub, channel);
         is_any = true;
@@ -180,15 +182,15 @@ static bool redirect_all(struct lki_hub *hub, struct lki_link *link, int slot)
 
 /* Access rules without this channel: those who wait there have their timers, until it is granted. Answers
    come in the order of the questions, so the oldest is meant. */
-static void refuse_oldest(struct lki_hub *hub, struct lki_link *link)
+static void refuse_oldest(struct lki_hub *hub, struct lki_pubsub_conn *conn)
 {
     const struct lk_client_options *options = hub->options;
     struct lki_channel *oldest = NULL;
 
-    lki_link_answered(link);
+    lki_pubsub_conn_answered(conn);
     (void)pthread_mutex_lock(&hub->mutex);
     for (struct lki_channel *channel = hub->channels.newest; channel; channel = channel->older) {
-        if (!is_open(channel, link)) continue;
+        if (!is_open(channel, conn)) continue;
         if (!oldest || channel->asked_as < oldest->asked_as) oldest = channel;
     }
     if (oldest) {
@@ -198,8 +200,8 @@ static void refuse_oldest(struct lki_hub *hub, struct lki_link *link)
     }
     hub->is_changed = true;
     (void)pthread_mutex_unlock(&hub->mutex);
-    if (!oldest || link->has_told) return;
-    link->has_told = true;
+    if (!oldest || conn->has_reported) return;
+    conn->has_reported = true;
     options->on_event(&(struct lk_event){.type = LK_EVENT_REFUSED,
                                          .status = LK_SERVER,
                                          .at_ns = lki_clock_now(),
@@ -213,75 +215,75 @@ static bool begins(struct lk_bytes text, struct lk_bytes with)
 }
 
 /* "MOVED 12 127.0.0.1:7001", "CLUSTERDOWN ...", "NOPERM ...": others may stay subscribed. */
-static void hear_error(struct lki_hub *hub, struct lki_link *link, struct lk_bytes text)
+static void handle_error(struct lki_hub *hub, struct lki_pubsub_conn *conn, struct lk_bytes text)
 {
     struct lki_topology *topology = hub->topology;
     char *end = NULL;
 
     if (begins(text, LK_BYTES("CLUSTERDOWN "))) {
-        (void)redirect_all(hub, link, LKI_NO_SLOT);
-        lki_topology_doubt(topology);
+        (void)redirect_all(hub, conn, LKI_NO_SLOT);
+        lki_topology_refresh_soon(topology);
         return;
     }
     bool is_moved = begins(text, LK_BYTES("MOVED "));
     long slot = is_moved ? strtol(text.data + strlen("MOVED "), &end, 10) : -1;
     if (slot < 0 || slot >= LKI_SLOTS || *end != ' ') {
-        refuse_oldest(hub, link);
-    } else if (redirect_all(hub, link, (int)slot)) {
-        lki_topology_moved(topology, (int)slot, lk_bytes_of(end + 1), link->node);
+        refuse_oldest(hub, conn);
+    } else if (redirect_all(hub, conn, (int)slot)) {
+        lki_topology_moved(topology, (int)slot, lk_bytes_of(end + 1), conn->node);
     }
 }
 
 /* All that has come. */
-static enum lki_link_news hear(struct lki_hub *hub, struct lki_link *link)
+static enum lki_pubsub_event receive_all(struct lki_hub *hub, struct lki_pubsub_conn *conn)
 {
     lk_reply *message = NULL;
-    enum lki_link_news news = lki_link_receive(link, &message);
+    enum lki_pubsub_event event = lki_pubsub_conn_receive(conn, &message);
 
     while (message) {
         if (lk_reply_type_of(message) == LK_REPLY_ERROR) {
-            hear_error(hub, link, lk_reply_bytes(message));
+            handle_error(hub, conn, lk_reply_bytes(message));
         } else {
-            hear_message(hub, link, message);
+            handle_message(hub, conn, message);
         }
         lk_reply_free(message);
-        news = lki_link_receive(link, &message);
+        event = lki_pubsub_conn_receive(conn, &message);
     }
-    return news;
+    return event;
 }
 
 /* ---- the turns ------------------------------------------------------------------------------------------------ */
 
-bool lki_hub_thread_has_orders_locked(const struct lki_hub *hub)
+bool lki_hub_thread_has_work_locked(const struct lki_hub *hub)
 {
-    return hub->is_stopping || hub->is_changed || !hub->is_looked_at;
+    return hub->is_stopping || hub->is_changed || !hub->is_topology_current;
 }
 
 /* A waiter that wants the ear gets it, when nothing is to be done; then sleep until it is free. */
-static void lend_ear_locked(struct lki_hub *hub)
+static void yield_listening_locked(struct lki_hub *hub)
 {
-    hub->is_heard = false;
-    if (hub->wanting && !lki_hub_thread_has_orders_locked(hub)) {
-        hub->listener = hub->wanting;
-        hub->wanting = NULL;
+    hub->is_thread_listening = false;
+    if (hub->next_listener && !lki_hub_thread_has_work_locked(hub)) {
+        hub->listener = hub->next_listener;
+        hub->next_listener = NULL;
         (void)pthread_cond_signal(&hub->listener->wake);
     }
     while (hub->listener ||
-           (!lki_hub_thread_has_orders_locked(hub) && lki_clock_left_ms(hub->quiet_until) > 0))
-        (void)lki_clock_wait(&hub->unheard, &hub->mutex, lki_clock_after_ms(LKI_LINGER_MS));
-    hub->is_heard = true;
-    hub->quiet_until = 0;
+           (!lki_hub_thread_has_work_locked(hub) && lki_clock_left_ms(hub->no_listener_until) > 0))
+        (void)lki_clock_wait(&hub->listener_gone, &hub->mutex, lki_clock_after_ms(LKI_LINGER_MS));
+    hub->is_thread_listening = true;
+    hub->no_listener_until = 0;
 }
 
 /* What others have left to do; false when the hub is to stop. */
-static bool take_orders(struct lki_hub *hub, bool *out_looks_again, bool *out_is_changed)
+static bool take_work(struct lki_hub *hub, bool *out_must_recheck, bool *out_is_changed)
 {
     (void)pthread_mutex_lock(&hub->mutex);
-    lend_ear_locked(hub);
+    yield_listening_locked(hub);
     bool goes_on = !hub->is_stopping;
-    *out_looks_again = !hub->is_looked_at;
+    *out_must_recheck = !hub->is_topology_current;
     *out_is_changed = hub->is_changed;
-    hub->is_looked_at = true;
+    hub->is_topology_current = true;
     hub->is_changed = false;
     (void)pthread_mutex_unlock(&hub->mutex);
     return goes_on;
@@ -304,25 +306,25 @@ static int64_t next_turn(struct lki_hub *hub)
 }
 
 /* Sleep until then, a server speaks, or somebody pokes; then hear what they say. True: there is more to do. */
-static bool sleep_and_hear(struct lki_hub *hub, int64_t until)
+static bool poll_and_receive(struct lki_hub *hub, int64_t until)
 {
     struct pollfd alone = {.fd = hub->poke_fd, .events = POLLIN};
     struct pollfd *fds = hub->fds ? hub->fds : &alone;
     nfds_t count = 1;
 
     fds[0] = alone;
-    for (const struct lki_link *link = hub->links; link; link = link->next) {
-        fds[count++] = (struct pollfd){.fd = link->redis ? lki_redis_fd(link->redis) : -1,
-                                       .events = link->events};
+    for (const struct lki_pubsub_conn *conn = hub->conns; conn; conn = conn->next) {
+        fds[count++] = (struct pollfd){.fd = conn->redis ? lki_redis_fd(conn->redis) : -1,
+                                       .events = conn->events};
     }
     if (poll(fds, count, until == INT64_MAX ? -1 : lki_clock_left_ms(until)) < 0) return false;
     bool is_more = fds[0].revents != 0;
     count = 1;
-    for (struct lki_link *link = hub->links; link; link = link->next) {
+    for (struct lki_pubsub_conn *conn = hub->conns; conn; conn = conn->next) {
         if (fds[count++].revents == 0) continue;
-        enum lki_link_news news = hear(hub, link);
-        is_more |= news != LINK_SAME;
-        lki_routes_take_news(hub, link, news);
+        enum lki_pubsub_event event = receive_all(hub, conn);
+        is_more |= event != PUBSUB_UNCHANGED;
+        lki_routes_on_event(hub, conn, event);
     }
     return is_more;
 }
@@ -331,26 +333,26 @@ bool lki_hub_thread_listen(struct lki_hub *hub, int64_t until)
 {
     int64_t due = next_turn(hub);
 
-    return sleep_and_hear(hub, sooner(due, until)) || lki_clock_left_ms(due) == 0;
+    return poll_and_receive(hub, sooner(due, until)) || lki_clock_left_ms(due) == 0;
 }
 
 void *lki_hub_thread(void *arg)
 {
     struct lki_hub *hub = arg;
-    bool looks_again = false;
+    bool must_recheck = false;
     bool is_changed = false;
     uint64_t pokes = 0;
 
-    while (take_orders(hub, &looks_again, &is_changed)) {
-        if (looks_again) lki_routes_look_again(hub);
-        if (looks_again || is_changed || lki_clock_left_ms(hub->collect_at) == 0) {
+    while (take_work(hub, &must_recheck, &is_changed)) {
+        if (must_recheck) lki_routes_recheck(hub);
+        if (must_recheck || is_changed || lki_clock_left_ms(hub->collect_at) == 0) {
             int64_t route_at = lki_routes_find(hub);
 
             hub->collect_at = sooner(route_at, step_all(hub));
         }
-        lki_routes_tend(hub);
+        lki_routes_tick(hub);
         lki_routes_prune(hub);
-        (void)sleep_and_hear(hub, next_turn(hub));
+        (void)poll_and_receive(hub, next_turn(hub));
         ssize_t got = read(hub->poke_fd, &pokes, sizeof pokes);
         (void)got; /* empty: it was something else that woke us */
     }

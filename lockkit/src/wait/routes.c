@@ -10,26 +10,27 @@
 #include "base/clock.h"
 
 enum {
-    LINK_IDLE_MS = 5000, /* a link without channels is kept this long, where there are several */
-    NO_SERVER_MS = 100,  /* before the topology is asked again for a server that it did not know */
+    PUBSUB_IDLE_MS =
+        5000, /* a connection without channels is kept this long, where there are several */
+    NO_SERVER_MS = 100, /* before the topology is asked again for a server that it did not know */
 };
 
-/* ---- links ---------------------------------------------------------------------------------------- */
+/* ---- connections ---------------------------------------------------------------------------------------- */
 
-void lki_routes_set(struct lki_channel *channel, struct lki_link *link)
+void lki_routes_set(struct lki_channel *channel, struct lki_pubsub_conn *conn)
 {
-    if (channel->link && --channel->link->channel_count == 0)
-        channel->link->idle_since = lki_clock_now();
-    channel->link = link;
-    if (link) link->channel_count++;
+    if (channel->conn && --channel->conn->channel_count == 0)
+        channel->conn->idle_since = lki_clock_now();
+    channel->conn = conn;
+    if (conn) conn->channel_count++;
 }
 
-/* All subscriptions of a link are gone, and perhaps messages. */
-static void forget_subscriptions(struct lki_hub *hub, struct lki_link *link)
+/* All subscriptions of a connection are gone, and perhaps messages. */
+static void forget_subscriptions(struct lki_hub *hub, struct lki_pubsub_conn *conn)
 {
     (void)pthread_mutex_lock(&hub->mutex);
     for (struct lki_channel *channel = hub->channels.newest; channel; channel = channel->older) {
-        if (channel->link != link) continue;
+        if (channel->conn != conn) continue;
         if (channel->state != CHANNEL_WANTED) lki_channel_wake(channel, SIZE_MAX);
         lki_channel_drop(channel);
         lki_routes_set(channel, NULL);
@@ -40,113 +41,114 @@ static void forget_subscriptions(struct lki_hub *hub, struct lki_link *link)
     (void)pthread_mutex_unlock(&hub->mutex);
 }
 
-void lki_routes_take_news(struct lki_hub *hub, struct lki_link *link, enum lki_link_news news)
+void lki_routes_on_event(struct lki_hub *hub, struct lki_pubsub_conn *conn,
+                         enum lki_pubsub_event event)
 {
-    switch (news) {
-    case LINK_SAME:
+    switch (event) {
+    case PUBSUB_UNCHANGED:
         return;
-    case LINK_OPENED:
+    case PUBSUB_CONNECTED:
         (void)pthread_mutex_lock(&hub->mutex);
         hub->is_changed = true;
         (void)pthread_mutex_unlock(&hub->mutex);
         return;
-    case LINK_LOST:
-        forget_subscriptions(hub, link);
-        lki_topology_doubt(hub->topology);
+    case PUBSUB_LOST:
+        forget_subscriptions(hub, conn);
+        lki_topology_refresh_soon(hub->topology);
         return;
     }
 }
 
-void lki_routes_tend(struct lki_hub *hub)
+void lki_routes_tick(struct lki_hub *hub)
 {
-    for (struct lki_link *link = hub->links; link; link = link->next)
-        lki_routes_take_news(hub, link, lki_link_tend(link));
+    for (struct lki_pubsub_conn *conn = hub->conns; conn; conn = conn->next)
+        lki_routes_on_event(hub, conn, lki_pubsub_conn_tick(conn));
 }
 
 /* Takes the reference to the node. NULL: out of memory. */
-static struct lki_link *add_link(struct lki_hub *hub, struct lki_node *node)
+static struct lki_pubsub_conn *add_conn(struct lki_hub *hub, struct lki_node *node)
 {
-    struct lki_link *link = lki_link_new(hub->options, node, hub->is_sharded);
-    struct pollfd *fds = realloc(hub->fds, (hub->link_count + 2) * sizeof *fds);
+    struct lki_pubsub_conn *conn = lki_pubsub_conn_new(hub->options, node, hub->is_sharded);
+    struct pollfd *fds = realloc(hub->fds, (hub->conn_count + 2) * sizeof *fds);
 
     if (fds) hub->fds = fds;
-    if (!link || !fds) {
-        lki_link_free(link);
+    if (!conn || !fds) {
+        lki_pubsub_conn_free(conn);
         return NULL;
     }
-    link->next = hub->links;
-    hub->links = link;
-    hub->link_count++;
-    return link;
+    conn->next = hub->conns;
+    hub->conns = conn;
+    hub->conn_count++;
+    return conn;
 }
 
 /* No channel is routed to it. */
-static void remove_link(struct lki_hub *hub, struct lki_link *link)
+static void remove_conn(struct lki_hub *hub, struct lki_pubsub_conn *conn)
 {
-    struct lki_link **place = &hub->links;
+    struct lki_pubsub_conn **place = &hub->conns;
 
-    while (*place != link)
+    while (*place != conn)
         place = &(*place)->next;
-    *place = link->next;
-    hub->link_count--;
-    lki_link_free(link);
+    *place = conn->next;
+    hub->conn_count--;
+    lki_pubsub_conn_free(conn);
 }
 
-static void remove_all_links(struct lki_hub *hub)
+static void remove_all_conns(struct lki_hub *hub)
 {
-    while (hub->links) {
-        forget_subscriptions(hub, hub->links);
-        remove_link(hub, hub->links);
+    while (hub->conns) {
+        forget_subscriptions(hub, hub->conns);
+        remove_conn(hub, hub->conns);
     }
 }
 
-static int64_t idle_until(const struct lki_hub *hub, const struct lki_link *link)
+static int64_t idle_until(const struct lki_hub *hub, const struct lki_pubsub_conn *conn)
 {
-    if (!hub->is_sharded || link->channel_count > 0) return INT64_MAX;
-    return link->idle_since + LINK_IDLE_MS * (int64_t)NS_PER_MS;
+    if (!hub->is_sharded || conn->channel_count > 0) return INT64_MAX;
+    return conn->idle_since + PUBSUB_IDLE_MS * (int64_t)NS_PER_MS;
 }
 
 void lki_routes_prune(struct lki_hub *hub)
 {
-    struct lki_link *next = NULL;
+    struct lki_pubsub_conn *next = NULL;
 
-    for (struct lki_link *link = hub->links; link; link = next) {
-        next = link->next;
-        if (lki_clock_left_ms(idle_until(hub, link)) == 0) remove_link(hub, link);
+    for (struct lki_pubsub_conn *conn = hub->conns; conn; conn = next) {
+        next = conn->next;
+        if (lki_clock_left_ms(idle_until(hub, conn)) == 0) remove_conn(hub, conn);
     }
 }
 
 /* ---- where channels are ----------------------------------------------------------------------------- */
 
-/* The link to a node, made if need be; takes the reference. NULL: out of memory. */
-static struct lki_link *link_to(struct lki_hub *hub, struct lki_node *node)
+/* The connection to a node, made if need be; takes the reference. NULL: out of memory. */
+static struct lki_pubsub_conn *conn_to(struct lki_hub *hub, struct lki_node *node)
 {
-    struct lki_link *link = hub->links;
+    struct lki_pubsub_conn *conn = hub->conns;
 
-    while (link && link->node != node)
-        link = link->next;
-    if (!link) {
-        if (!hub->is_sharded) remove_all_links(hub); /* to a server that was the primary before */
-        return add_link(hub, node);
+    while (conn && conn->node != node)
+        conn = conn->next;
+    if (!conn) {
+        if (!hub->is_sharded) remove_all_conns(hub); /* to a server that was the primary before */
+        return add_conn(hub, node);
     }
     lki_node_unref(node);
-    return link;
+    return conn;
 }
 
 /* False: no server is known for it now. */
 static bool route(struct lki_hub *hub, struct lki_channel *channel)
 {
     int slot = hub->is_sharded ? lki_slot_of(channel->name, strlen(channel->name)) : LKI_NO_SLOT;
-    struct lki_link *link = hub->is_sharded ? NULL : hub->links;
+    struct lki_pubsub_conn *conn = hub->is_sharded ? NULL : hub->conns;
 
-    if (!link || !link->redis) { /* where there is one for all, it serves as long as it holds */
+    if (!conn || !conn->redis) { /* where there is one for all, it serves as long as it holds */
         struct lki_node *node = lki_topology_node(hub->topology, slot, NULL);
 
-        link = node ? link_to(hub, node) : NULL;
+        conn = node ? conn_to(hub, node) : NULL;
     }
     channel->slot = slot;
-    if (link) lki_routes_set(channel, link);
-    return link != NULL;
+    if (conn) lki_routes_set(channel, conn);
+    return conn != NULL;
 }
 
 int64_t lki_routes_find(struct lki_hub *hub)
@@ -156,13 +158,13 @@ int64_t lki_routes_find(struct lki_hub *hub)
     (void)pthread_mutex_lock(&hub->mutex);
     struct lki_channel *channel = hub->channels.newest;
     (void)pthread_mutex_unlock(&hub->mutex);
-    if (!hub->links) hub->is_sharded = lki_topology_is_sharded(hub->topology);
+    if (!hub->conns) hub->is_sharded = lki_topology_is_sharded(hub->topology);
     for (; channel; channel = channel->older)
-        is_complete &= channel->link || route(hub, channel);
+        is_complete &= channel->conn || route(hub, channel);
     return is_complete ? INT64_MAX : lki_clock_after_ms(NO_SERVER_MS);
 }
 
-/* Whether the one link leads to a server that does not take writes any more. */
+/* Whether the one connection leads to a server that does not take writes any more. */
 static bool is_demoted(struct lki_hub *hub, const struct lki_node *node)
 {
     struct lki_topology *topology = hub->topology;
@@ -178,24 +180,24 @@ static bool is_demoted(struct lki_hub *hub, const struct lki_node *node)
 }
 
 /* A channel goes to another server. The old one is told so, unless it is too busy: it is sure to end
-   the subscription itself, or we the link. */
+   the subscription itself, or we the connection. */
 static void leave_old_server(struct lki_hub *hub, struct lki_channel *channel)
 {
     struct lki_node *node = lki_topology_node(hub->topology, channel->slot, NULL);
-    struct lki_link *old = channel->link;
+    struct lki_pubsub_conn *old = channel->conn;
 
     lki_node_unref(node);
     if (!node || node == old->node) return;
     (void)pthread_mutex_lock(&hub->mutex);
-    if (channel->state != CHANNEL_WANTED && lki_link_room(old) > 0)
-        lki_link_unsubscribe(old, channel);
+    if (channel->state != CHANNEL_WANTED && lki_pubsub_conn_room(old) > 0)
+        lki_pubsub_conn_unsubscribe(old, channel);
     lki_channel_drop(channel);
     hub->is_changed = true;
     (void)pthread_mutex_unlock(&hub->mutex);
     lki_routes_set(channel, NULL);
 }
 
-void lki_routes_look_again(struct lki_hub *hub)
+void lki_routes_recheck(struct lki_hub *hub)
 {
     bool is_sharded = lki_topology_is_sharded(hub->topology);
 
@@ -203,24 +205,24 @@ void lki_routes_look_again(struct lki_hub *hub)
     struct lki_channel *channel = hub->channels.newest;
     hub->is_changed = true;
     (void)pthread_mutex_unlock(&hub->mutex);
-    if (!hub->links) return;
-    if (is_sharded != hub->is_sharded || (!is_sharded && is_demoted(hub, hub->links->node))) {
-        remove_all_links(hub);
+    if (!hub->conns) return;
+    if (is_sharded != hub->is_sharded || (!is_sharded && is_demoted(hub, hub->conns->node))) {
+        remove_all_conns(hub);
         return;
     }
     for (; is_sharded && channel; channel = channel->older) {
-        if (channel->link) leave_old_server(hub, channel);
+        if (channel->conn) leave_old_server(hub, channel);
     }
-    lki_routes_tend(hub); /* sends what is to be sent, before a channel vanishes with its name */
+    lki_routes_tick(hub); /* sends what is to be sent, before a channel vanishes with its name */
 }
 
 int64_t lki_routes_due(const struct lki_hub *hub)
 {
     int64_t due = INT64_MAX;
 
-    for (const struct lki_link *link = hub->links; link; link = link->next) {
-        if (lki_link_due(link) < due) due = lki_link_due(link);
-        if (idle_until(hub, link) < due) due = idle_until(hub, link);
+    for (const struct lki_pubsub_conn *conn = hub->conns; conn; conn = conn->next) {
+        if (lki_pubsub_conn_due(conn) < due) due = lki_pubsub_conn_due(conn);
+        if (idle_until(hub, conn) < due) due = idle_until(hub, conn);
     }
     return due;
 }

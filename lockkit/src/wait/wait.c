@@ -47,9 +47,9 @@ static int64_t pause_until(struct lki_pursuit *pursuit)
 static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
     if (status == LK_EXHAUSTED) return true;
-    if (pursuit->client->options.is_impatient) /* but there it is, and refuses for now */
+    if (pursuit->client->options.fail_fast) /* but there it is, and refuses for now */
         return status == LK_UNREACHABLE && !pursuit->client->backend &&
-               !lki_topology_is_troubled(pursuit->client->topology);
+               !lki_topology_is_degraded(pursuit->client->topology);
     return status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
 }
 

@@ -23,11 +23,11 @@
 
 enum {
     SWEEP_MS = 20, /* how often the thread looks at parked connections, while there are any */
-    SWEEP_OWED_MS = 5,
-    SWEEPS_IN_VAIN = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
+    SWEEP_UNDO_MS = 5,
+    IDLE_SWEEPS_MAX = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
     DUE_PAUSE_MAX_MS = 600000,
     RENEW_MS = 500, /* at the most, before the same reason counts again */
-    PAY_MS = 2000,  /* then a debt that was not answered is sent again, on another connection */
+    UNDO_MS = 2000, /* then a undo that was not answered is sent again, on another connection */
     PING_PART = 4,  /* of connect_ms, and of what the borrower has left: for a ping */
 };
 
@@ -41,17 +41,17 @@ struct lki_pool {
     const struct lk_client_options *options; /* borrowed */
     const struct lki_endpoint *endpoint;     /* borrowed */
     struct lki_pool_hooks hooks;
-    struct entry *idle;          /* owned stack with room for all: the first was heard first */
-    struct entry *lent;          /* owned list with room for all: theirs, but to be cut */
-    struct lki_pending *pending; /* owned; lent ones whose answers are still to come */
-    pthread_cond_t returned;     /* a borrower may look again */
-    pthread_cond_t failed;       /* the pool went down, or stops */
-    _Atomic int64_t renewed_at;  /* what was begun before is outdated */
-    _Atomic int64_t refused_at;  /* renewed last because the server refused */
-    _Atomic int64_t moved_at;    /* ...because the name had another address */
-    atomic_bool is_move_due;     /* it had, but that was too soon for a renewal */
-    _Atomic int64_t due_pause;   /* ...and so long after the last, what is due is done */
-    pthread_mutex_t mutex;       /* guards all below, and the stack */
+    struct entry *idle;         /* owned stack with room for all: the first was heard first */
+    struct entry *lent;         /* owned list with room for all: theirs, but to be cut */
+    struct lki_parked *parked;  /* owned; lent ones whose answers are still to come */
+    pthread_cond_t returned;    /* a borrower may look again */
+    pthread_cond_t failed;      /* the pool went down, or stops */
+    _Atomic int64_t renewed_at; /* what was begun before is outdated */
+    _Atomic int64_t refused_at; /* renewed last because the server refused */
+    _Atomic int64_t moved_at;   /* ...because the name had another address */
+    atomic_bool is_move_due;    /* it had, but that was too soon for a renewal */
+    _Atomic int64_t due_pause;  /* ...and so long after the last, what is due is done */
+    pthread_mutex_t mutex;      /* guards all below, and the stack */
     size_t idle_count;
     size_t lent_count;
     size_t open_count; /* idle, lent, and being made */
@@ -77,13 +77,13 @@ struct lki_pool *lki_pool_new(const struct lk_client_options *options,
     if (pool) {
         pool->idle = calloc(options->pool_size, sizeof *pool->idle);
         pool->lent = calloc(options->pool_size, sizeof *pool->lent);
-        pool->pending = lki_pending_new(options->pool_size);
+        pool->parked = lki_parked_new(options->pool_size);
     }
-    if (!pool || !pool->idle || !pool->lent || !pool->pending) {
+    if (!pool || !pool->idle || !pool->lent || !pool->parked) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a pool of %u connections", options->pool_size);
         if (pool) free(pool->idle);
         if (pool) free(pool->lent);
-        if (pool) lki_pending_free(pool->pending);
+        if (pool) lki_parked_free(pool->parked);
         free(pool);
         return NULL;
     }
@@ -105,7 +105,7 @@ void lki_pool_free(struct lki_pool *pool)
     (void)pthread_cond_destroy(&pool->failed);
     (void)pthread_cond_destroy(&pool->returned);
     (void)pthread_mutex_destroy(&pool->mutex);
-    lki_pending_free(pool->pending);
+    lki_parked_free(pool->parked);
     free(pool->idle);
     free(pool->lent);
     free(pool);
@@ -171,7 +171,7 @@ static void drop_idle(struct lki_pool *pool, int64_t heard_before)
 }
 
 /* Than the pool has opened: for whoever is next, it is of no use. */
-static bool is_another(struct lki_redis *redis)
+static bool has_foreign_state(struct lki_redis *redis)
 {
     const struct lki_traces *traces = lki_redis_traces(redis);
 
@@ -194,7 +194,7 @@ static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
     (void)pthread_mutex_lock(&pool->mutex);
     struct entry entry = take_back_locked(pool, redis); /* from here on nobody cuts it */
     bool is_broken = lki_redis_is_broken(redis);
-    bool is_of_use = !is_broken && !is_another(redis) && !pool->is_retired &&
+    bool is_of_use = !is_broken && !has_foreign_state(redis) && !pool->is_retired &&
                      !lki_pool_is_outdated(pool, entry.begun_at);
     if (is_of_use) {
         keep_idle_locked(pool, redis, entry.begun_at);
@@ -392,7 +392,7 @@ static void sweep(struct lki_pool *pool)
 {
     struct lki_redis *redis = NULL;
 
-    while ((redis = lki_pending_collect(pool->pending)))
+    while ((redis = lki_parked_collect(pool->parked)))
         lki_pool_return(pool, redis);
 }
 
@@ -574,93 +574,93 @@ static void begin_sweeping(struct lki_pool *pool)
     (void)pthread_mutex_unlock(&pool->mutex);
 }
 
-uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned owed,
-                       struct lki_debt *debt, int64_t until)
+uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned unanswered,
+                       struct lki_pending_undo *undo, int64_t until)
 {
-    uint64_t ticket = lki_pending_enter(pool->pending, redis, owed, debt, until);
+    uint64_t ticket = lki_parked_add(pool->parked, redis, unanswered, undo, until);
 
     begin_sweeping(pool);
     return ticket;
 }
 
-struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned most_owed,
-                                  unsigned *out_owed, struct lki_debt **out_debt)
+struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned unanswered_max,
+                                  unsigned *out_unanswered, struct lki_pending_undo **out_undo)
 {
-    return lki_pending_leave(pool->pending, ticket, most_owed, out_owed, out_debt);
+    return lki_parked_take(pool->parked, ticket, unanswered_max, out_unanswered, out_undo);
 }
 
-void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt)
+void lki_pool_undo_later(struct lki_pool *pool, struct lki_pending_undo *undo)
 {
-    lki_pending_owe(pool->pending, debt);
+    lki_parked_undo_later(pool->parked, undo);
     begin_sweeping(pool);
 }
 
-bool lki_pool_owes(struct lki_pool *pool)
+bool lki_pool_has_pending_undo(struct lki_pool *pool)
 {
-    return lki_pending_owes(pool->pending);
+    return lki_parked_has_undo(pool->parked);
 }
 
 /* The server said so. Its name may lead to another by now; or another has the key. */
-static void lead_home(struct lki_pool *pool, struct lki_debt *debt)
+static void undo_elsewhere(struct lki_pool *pool, struct lki_pending_undo *undo)
 {
-    debt->is_astray = false;
+    undo->is_moved = false;
     lki_pool_renew(pool);
-    pool->hooks.on_astray(pool->hooks.arg, debt);
+    pool->hooks.on_undo_moved(pool->hooks.arg, undo);
 }
 
 /* Send what is owed, each on a connection that is parked for the answer. */
-static void pay_debts(struct lki_pool *pool)
+static void run_undos(struct lki_pool *pool)
 {
-    struct lki_debt *debt = NULL;
+    struct lki_pending_undo *undo = NULL;
     struct lki_redis *redis = NULL;
 
-    while (!lki_pool_is_down(pool) && (debt = lki_pending_take_debt(pool->pending))) {
-        int64_t until = lki_clock_after_ms(PAY_MS);
+    while (!lki_pool_is_down(pool) && (undo = lki_parked_take_undo(pool->parked))) {
+        int64_t until = lki_clock_after_ms(UNDO_MS);
 
-        if (until > debt->until) until = debt->until;
-        if (debt->is_astray && pool->hooks.on_astray) {
-            lead_home(pool, debt);
+        if (until > undo->until) until = undo->until;
+        if (undo->is_moved && pool->hooks.on_undo_moved) {
+            undo_elsewhere(pool, undo);
             continue;
         }
         lk_status status = lki_pool_try_borrow(pool, &redis, NULL);
 
         if (status == LK_OK && !redis) status = fill_slot(pool, INT64_MAX, &redis, NULL);
-        if (status == LK_OK && lki_debt_send(debt, redis, pool->endpoint, NULL) == LK_OK) {
-            (void)lki_pending_enter(pool->pending, redis, 1, debt, until);
+        if (status == LK_OK && lki_pending_undo_send(undo, redis, pool->endpoint, NULL) == LK_OK) {
+            (void)lki_parked_add(pool->parked, redis, 1, undo, until);
             continue;
         }
-        lki_pending_owe(pool->pending, debt);
+        lki_parked_undo_later(pool->parked, undo);
         if (status == LK_OK) lki_pool_return(pool, redis);
         return;
     }
 }
 
 /* If its server is not to be asked any more. What was parked is cut. */
-static void pass_on_debts(struct lki_pool *pool)
+static void hand_over_undos(struct lki_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->mutex);
     bool is_retired = pool->is_retired;
     (void)pthread_mutex_unlock(&pool->mutex);
-    if (!is_retired || !pool->hooks.on_astray) return;
+    if (!is_retired || !pool->hooks.on_undo_moved) return;
     sweep(pool);
-    lki_pending_pass_on(pool->pending, pool->hooks.on_astray, pool->hooks.arg);
+    lki_parked_hand_over(pool->parked, pool->hooks.on_undo_moved, pool->hooks.arg);
 }
 
 /* Called and returns with the mutex held. in_vain: how often there was nothing to look after. */
-static void look_after_parked_locked(struct lki_pool *pool, unsigned *in_vain)
+static void sweep_parked_locked(struct lki_pool *pool, unsigned *idle_sweeps)
 {
-    bool is_paying = lki_pending_owes(pool->pending); /* others may wait for the connection */
-    int64_t until = lki_clock_after_ms(is_paying ? SWEEP_OWED_MS : SWEEP_MS);
+    bool has_undo = lki_parked_has_undo(pool->parked); /* others may wait for the connection */
+    int64_t until = lki_clock_after_ms(has_undo ? SWEEP_UNDO_MS : SWEEP_MS);
 
     (void)lki_clock_wait(&pool->failed, &pool->mutex, until);
     (void)pthread_mutex_unlock(&pool->mutex);
     sweep(pool);
-    pay_debts(pool);
-    bool is_empty = lki_pending_is_empty(pool->pending);
+    run_undos(pool);
+    bool is_empty = lki_parked_is_empty(pool->parked);
     (void)pthread_mutex_lock(&pool->mutex);
-    *in_vain = is_empty ? *in_vain + 1 : 0;
-    if (*in_vain < SWEEPS_IN_VAIN) return;
-    *in_vain = 0;
+    *idle_sweeps = is_empty ? *idle_sweeps + 1 : 0;
+    if (*idle_sweeps < IDLE_SWEEPS_MAX) return;
+    *idle_sweeps = 0;
     pool->is_sweeping = false;
 }
 
@@ -701,11 +701,11 @@ static void reconnect_locked(struct lki_pool *pool)
 }
 
 /* Before the next attempt. A connection that was idle may stand all the same, for what is owed. */
-static void pause_locked(struct lki_pool *pool, int64_t until, unsigned *in_vain)
+static void pause_locked(struct lki_pool *pool, int64_t until, unsigned *idle_sweeps)
 {
     while (!pool->is_stopping && lki_clock_left_ms(until) > 0) {
         if (pool->is_sweeping) {
-            look_after_parked_locked(pool, in_vain);
+            sweep_parked_locked(pool, idle_sweeps);
         } else {
             (void)lki_clock_wait(&pool->failed, &pool->mutex, until);
         }
@@ -716,7 +716,7 @@ void *lki_pool_main(void *arg)
 {
     struct lki_pool *pool = arg;
     struct lki_backoff backoff = {0};
-    unsigned in_vain = 0;
+    unsigned idle_sweeps = 0;
 
     (void)pthread_mutex_lock(&pool->mutex);
     while (!pool->is_stopping) {
@@ -724,21 +724,21 @@ void *lki_pool_main(void *arg)
             int64_t pause_ms = lki_backoff_next(&backoff, pool->options->backoff_ms);
             int64_t until = lki_clock_after_ms(pause_ms);
 
-            pause_locked(pool, until, &in_vain);
+            pause_locked(pool, until, &idle_sweeps);
             if (!pool->is_stopping) reconnect_locked(pool);
         } else if (pool->is_suspect) {
             reconnect_locked(pool);
         } else {
             backoff = (struct lki_backoff){0};
             if (pool->is_sweeping) {
-                look_after_parked_locked(pool, &in_vain);
+                sweep_parked_locked(pool, &idle_sweeps);
             } else {
                 (void)pthread_cond_wait(&pool->failed, &pool->mutex);
             }
         }
     }
     (void)pthread_mutex_unlock(&pool->mutex);
-    pass_on_debts(pool);
+    hand_over_undos(pool);
     return NULL;
 }
 

@@ -7,7 +7,7 @@
 #include "lockkit/client.h"
 #include "lockkit/event.h"
 
-#include "pending.h"
+#include "parked.h"
 #include "redis.h"
 
 struct lki_pool;
@@ -18,8 +18,8 @@ enum { LKI_IDLE_PINGS = 15 };
 /* What whoever knows the other servers is told; no mutex held. */
 struct lki_pool_hooks {
     void (*on_renewed)(void *arg); /* as told by lki_pool_renew() */
-    /* Takes a debt whose server is perhaps another one by now. NULL: it stays here. */
-    void (*on_astray)(void *arg, struct lki_debt *debt);
+    /* Takes a undo whose server is perhaps another one by now. NULL: it stays here. */
+    void (*on_undo_moved)(void *arg, struct lki_pending_undo *undo);
     void *arg;
 };
 
@@ -58,15 +58,15 @@ LK_MUST_CHECK lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_re
 struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, int64_t begin,
                                 const struct lk_error *why);
 
-/* Leave a connection that owes answers: pending.h. unpark: NULL when it has answered, or ended. */
-uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned owed,
-                       struct lki_debt *debt, int64_t until);
-struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned most_owed,
-                                  unsigned *out_owed, struct lki_debt **out_debt);
-/* lki_pool_main() will see to it when it can. Takes the debt; NULL is fine. */
-void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt);
+/* Leave a connection that owes answers: parked.h. unpark: NULL when it has answered, or ended. */
+uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned unanswered,
+                       struct lki_pending_undo *undo, int64_t until);
+struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned unanswered_max,
+                                  unsigned *out_unanswered, struct lki_pending_undo **out_undo);
+/* lki_pool_main() will see to it when it can. Takes the undo; NULL is fine. */
+void lki_pool_undo_later(struct lki_pool *pool, struct lki_pending_undo *undo);
 /* Whether it has still to see to any. */
-bool lki_pool_owes(struct lki_pool *pool);
+bool lki_pool_has_pending_undo(struct lki_pool *pool);
 
 /*
  * One connection beside the pool's, for who renews: it is made while there is nothing to renew yet, as

@@ -23,9 +23,9 @@
 #include "tls.h"
 
 /* Log in as the loader, load, log in again: their answers are nobody else's. */
-enum { INTRODUCE_LOGIN, INTRODUCE_LOAD, INTRODUCE_BACK, INTRODUCE_STEPS };
+enum { LOAD_LOGIN, LOAD_SCRIPT, LOAD_LOGIN_BACK, LOAD_STEPS };
 
-struct introduction {
+struct load {
     uint64_t begin; /* so many commands were sent before it */
     char loader[64];
 };
@@ -34,16 +34,16 @@ struct introduction {
 
 lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err)
 {
-    const char *fault = redis->link ? lki_tls_fault(redis->link) : NULL;
+    const char *fault = redis->tls ? lki_tls_fault(redis->tls) : NULL;
     const char *hint = "";
 
     redis->is_broken = true;
     if (fault) return LKI_FAIL(err, status, "%s: %s", redis->label, fault);
     if (redis->lookup && !redis->context) {
         hint = ": its name has no address yet";
-    } else if (redis->link && !redis->is_connected) {
+    } else if (redis->tls && !redis->is_connected) {
         hint = ": the TLS handshake does not end (a server without TLS?)";
-    } else if (!redis->link && redis->sent > 0 && redis->heard == 0 && errno == ECONNRESET) {
+    } else if (!redis->tls && redis->sent > 0 && redis->received == 0 && errno == ECONNRESET) {
         hint = ": it hung up at the first word (TLS? then rediss://)";
     }
     return LKI_FAIL_ERRNO(err, status, "%s%s", redis->label, hint);
@@ -56,8 +56,8 @@ static bool feed_parser(struct lki_redis *redis, int flags)
     ssize_t got = 0;
 
     do {
-        got = redis->link ? lki_tls_recv(redis->link, redis->chunk, LKI_READ_CHUNK, flags)
-                          : recv(redis->context->fd, redis->chunk, LKI_READ_CHUNK, flags);
+        got = redis->tls ? lki_tls_recv(redis->tls, redis->chunk, LKI_READ_CHUNK, flags)
+                         : recv(redis->context->fd, redis->chunk, LKI_READ_CHUNK, flags);
     } while (got < 0 && errno == EINTR);
     if (got == 0) errno = ECONNRESET;
     if (got <= 0) return false;
@@ -67,7 +67,7 @@ static bool feed_parser(struct lki_redis *redis, int flags)
 }
 
 /* Look again and again until then: false with errno set, EAGAIN when nothing came. */
-static bool look_until(struct lki_redis *redis, int64_t until)
+static bool spin_until(struct lki_redis *redis, int64_t until)
 {
     bool has_come = false;
 
@@ -85,7 +85,7 @@ static bool look_until(struct lki_redis *redis, int64_t until)
 static bool await_more(struct lki_redis *redis, int64_t deadline)
 {
     int64_t open_until = lki_spin_begin(&redis->spin);
-    bool has_come = open_until > 0 && look_until(redis, open_until);
+    bool has_come = open_until > 0 && spin_until(redis, open_until);
 
     if (open_until > 0) lki_spin_end(&redis->spin, has_come);
     if (has_come) return true;
@@ -94,7 +94,7 @@ static bool await_more(struct lki_redis *redis, int64_t deadline)
         if (feed_parser(redis, 0)) return true;
         if (errno != EAGAIN) return false;
     }
-    if (redis->link && feed_parser(redis, MSG_DONTWAIT)) return true; /* the socket may be empty */
+    if (redis->tls && feed_parser(redis, MSG_DONTWAIT)) return true; /* the socket may be empty */
     do {
         if (!lki_clock_poll(redis->context->fd, POLLIN, deadline)) return false;
         if (feed_parser(redis, MSG_DONTWAIT)) return true;
@@ -168,8 +168,8 @@ lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *comma
 
     if (!pipeline) return LKI_FAIL(err, LK_NO_MEMORY, "a pipeline of %zu commands", count);
     while (is_open && done < len) {
-        ssize_t sent = redis->link
-                           ? lki_tls_send(redis->link, pipeline + done, len - done, &events)
+        ssize_t sent = redis->tls
+                           ? lki_tls_send(redis->tls, pipeline + done, len - done, &events)
                            : send(fd, pipeline + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (sent >= 0) {
@@ -201,7 +201,7 @@ static lk_status parse_any(struct lki_redis *redis, lk_reply **out, struct lk_er
     return LK_OK;
 }
 
-int lki_redis_telling_len(const lk_reply *reply)
+int lki_redis_safe_len(const lk_reply *reply)
 {
     struct lk_bytes words = lk_reply_bytes(reply);
     const char *repeated = words.data ? strstr(words.data, ", with args") : NULL;
@@ -210,36 +210,35 @@ int lki_redis_telling_len(const lk_reply *reply)
 }
 
 /* An answer to the oldest introduction. */
-static lk_status hear_introduction(struct lki_redis *redis, const lk_reply *reply,
+static lk_status handle_load_reply(struct lki_redis *redis, const lk_reply *reply,
                                    struct lk_error *err)
 {
-    const struct introduction *oldest = &redis->introductions[0];
-    uint64_t step = redis->heard - oldest->begin;
+    const struct load *oldest = &redis->loads[0];
+    uint64_t step = redis->received - oldest->begin;
     bool is_refused = lk_reply_type_of(reply) == LK_REPLY_ERROR;
 
-    if (is_refused && step == INTRODUCE_BACK) {
+    if (is_refused && step == LOAD_LOGIN_BACK) {
         redis->is_broken = true;
-        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, lki_redis_telling_len(reply),
+        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, lki_redis_safe_len(reply),
                         lk_reply_bytes(reply).data);
     }
     if (is_refused && redis->refusal.code == LK_OK)
         (void)LKI_FAIL(&redis->refusal, lki_reply_is_passing(reply) ? LK_UNREACHABLE : LK_SERVER,
                        "%s: the loader of scripts, \"%s\": %.*s", redis->label, oldest->loader,
-                       lki_redis_telling_len(reply), lk_reply_bytes(reply).data);
-    if (step == INTRODUCE_BACK)
-        memmove(redis->introductions, redis->introductions + 1,
-                --redis->introduction_count * sizeof *redis->introductions);
+                       lki_redis_safe_len(reply), lk_reply_bytes(reply).data);
+    if (step == LOAD_LOGIN_BACK)
+        memmove(redis->loads, redis->loads + 1, --redis->load_count * sizeof *redis->loads);
     return LK_OK;
 }
 
 /* The first answer: a server without room for us accepts, says so, and hangs up. */
-static lk_status hear_first(struct lki_redis *redis, lk_reply **reply, struct lk_error *err)
+static lk_status handle_first_reply(struct lki_redis *redis, lk_reply **reply, struct lk_error *err)
 {
     lk_status status = LK_OK;
 
     if (!lki_reply_is_error(*reply, "ERR max number of clients")) return LK_OK;
     redis->is_broken = redis->is_unadmitted = true;
-    status = LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, lki_redis_telling_len(*reply),
+    status = LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, lki_redis_safe_len(*reply),
                       lk_reply_bytes(*reply).data);
     lk_reply_free(*reply);
     *reply = NULL;
@@ -251,16 +250,16 @@ static lk_status parse_reply(struct lki_redis *redis, lk_reply **out, struct lk_
 {
     lk_status status = parse_any(redis, out, err);
 
-    if (*out && redis->heard == 0) status = hear_first(redis, out, err);
-    while (status == LK_OK && *out && redis->introduction_count > 0 &&
-           redis->heard >= redis->introductions[0].begin) {
-        status = hear_introduction(redis, *out, err);
-        redis->heard++;
+    if (*out && redis->received == 0) status = handle_first_reply(redis, out, err);
+    while (status == LK_OK && *out && redis->load_count > 0 &&
+           redis->received >= redis->loads[0].begin) {
+        status = handle_load_reply(redis, *out, err);
+        redis->received++;
         lk_reply_free(*out);
         *out = NULL;
         if (status == LK_OK) status = parse_any(redis, out, err);
     }
-    if (*out) redis->heard++;
+    if (*out) redis->received++;
     return status;
 }
 
@@ -310,23 +309,22 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
 
 /* ---- scripts -------------------------------------------------------------------------------- */
 
-static lk_status note_introduction(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                                   struct lk_error *err)
+static lk_status note_load(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                           struct lk_error *err)
 {
-    struct introduction *more =
-        realloc(redis->introductions, (redis->introduction_count + 1) * sizeof *more);
+    struct load *more = realloc(redis->loads, (redis->load_count + 1) * sizeof *more);
 
     if (!more) return LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
-    redis->introductions = more;
-    if (redis->introduction_count == 0) redis->refusal = (struct lk_error){0};
-    more += redis->introduction_count++;
-    *more = (struct introduction){.begin = redis->sent};
+    redis->loads = more;
+    if (redis->load_count == 0) redis->refusal = (struct lk_error){0};
+    more += redis->load_count++;
+    *more = (struct load){.begin = redis->sent};
     (void)snprintf(more->loader, sizeof more->loader, "%s", endpoint->loader);
     return LK_OK;
 }
 
-lk_status lki_redis_introduce(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                              const char *text, int64_t deadline, struct lk_error *err)
+lk_status lki_redis_load_script(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                                const char *text, int64_t deadline, struct lk_error *err)
 {
     /* With the name of the default user any password will do where it needs none. */
     const char *user = endpoint->user ? endpoint->user : "default";
@@ -336,12 +334,12 @@ lk_status lki_redis_introduce(struct lki_redis *redis, const struct lki_endpoint
     const struct lk_bytes load[] = {LK_BYTES("SCRIPT"), LK_BYTES("LOAD"), lk_bytes_of(text)};
     const struct lk_bytes back[] = {LK_BYTES("AUTH"), lk_bytes_of(user), lk_bytes_of(password)};
     const struct lk_command steps[] = {
-        [INTRODUCE_LOGIN] = {login, 3}, [INTRODUCE_LOAD] = {load, 3}, [INTRODUCE_BACK] = {back, 3}};
-    lk_status status = note_introduction(redis, endpoint, err);
+        [LOAD_LOGIN] = {login, 3}, [LOAD_SCRIPT] = {load, 3}, [LOAD_LOGIN_BACK] = {back, 3}};
+    lk_status status = note_load(redis, endpoint, err);
 
     if (status != LK_OK) return status;
-    status = lki_redis_send(redis, steps, INTRODUCE_STEPS, deadline, err);
-    if (status == LK_NO_MEMORY) redis->introduction_count--; /* nothing was sent: no answers */
+    status = lki_redis_send(redis, steps, LOAD_STEPS, deadline, err);
+    if (status == LK_NO_MEMORY) redis->load_count--; /* nothing was sent: no answers */
     return status;
 }
 
@@ -354,8 +352,8 @@ const struct lk_error *lki_redis_refusal(const struct lki_redis *redis)
 
 void lki_redis_drop_socket(struct lki_redis *redis)
 {
-    lki_tls_end(redis->link);
-    redis->link = NULL;
+    lki_tls_end(redis->tls);
+    redis->tls = NULL;
     redisFree(redis->context);
     redis->context = NULL;
     free(redis->functions);
@@ -375,7 +373,7 @@ void lki_redis_close(struct lki_redis *redis)
     lki_redis_end_turn(redis);
     lki_dns_free(redis->lookup);
     lki_redis_drop_socket(redis);
-    free(redis->introductions);
+    free(redis->loads);
     free(redis->chunk);
     free(redis);
 }
@@ -386,8 +384,8 @@ bool lki_redis_is_usable(struct lki_redis *redis)
 
     if (redis->is_broken) return false;
     /* Idle means silent: a byte or an end here is an old server going away. */
-    ssize_t got = redis->link ? lki_tls_recv(redis->link, &byte, 1, MSG_DONTWAIT)
-                              : recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t got = redis->tls ? lki_tls_recv(redis->tls, &byte, 1, MSG_DONTWAIT)
+                             : recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     redis->is_broken = got >= 0 || errno != EAGAIN;
     return !redis->is_broken;
 }

@@ -53,9 +53,9 @@ LK_MUST_CHECK lk_status lki_redis_exchange(struct lki_redis *redis,
  *
  * Returns  as lki_redis_send(), but nothing was done that matters when it fails
  */
-LK_MUST_CHECK lk_status lki_redis_introduce(struct lki_redis *redis,
-                                            const struct lki_endpoint *endpoint, const char *text,
-                                            int64_t deadline, struct lk_error *err);
+LK_MUST_CHECK lk_status lki_redis_load_script(struct lki_redis *redis,
+                                              const struct lki_endpoint *endpoint, const char *text,
+                                              int64_t deadline, struct lk_error *err);
 /* Why one of the introductions last under way was refused, with the loader's name: SERVER; UNREACHABLE:
    just now (LOADING); OK: none was. */
 const struct lk_error *lki_redis_refusal(const struct lki_redis *redis);

@@ -14,8 +14,8 @@ enum {
 };
 
 struct redisContext;
-struct lki_tls_link;
-struct introduction;
+struct lki_tls_conn;
+struct load;
 
 struct lki_redis {
     struct lki_dns *lookup; /* owned; of the host's name, until one of its addresses connects */
@@ -24,7 +24,7 @@ struct lki_redis {
     int turn_fd, timer_fd;  /* an epoll of the socket and of its time; -1: no other is left */
     bool is_hasty;          /* that time is too short to call an address dead */
     struct redisContext *context; /* owned */
-    struct lki_tls_link *link;    /* owned; NULL: plain, or not connected yet */
+    struct lki_tls_conn *tls;     /* owned; NULL: plain, or not connected yet */
     void *functions;              /* owned; hiredis makes replies by them */
     char *chunk; /* owned, LKI_READ_CHUNK bytes: not on the stacks of thousands of threads */
     bool is_broken;
@@ -34,10 +34,10 @@ struct lki_redis {
     struct lki_identity identity;
     struct lki_traces traces;
     struct lki_spin spin;
-    uint64_t sent;                      /* commands so far */
-    uint64_t heard;                     /* answers so far */
-    struct introduction *introductions; /* owned; first first; not answered yet */
-    size_t introduction_count;
+    uint64_t sent;      /* commands so far */
+    uint64_t received;  /* answers so far */
+    struct load *loads; /* owned; first first; not answered yet */
+    size_t load_count;
     struct lk_error refusal; /* of the last ones under way, the first */
     char label[128];
     char address[LKI_ADDRESS_SIZE];
@@ -49,6 +49,6 @@ lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_
 void lki_redis_drop_socket(struct lki_redis *redis);
 void lki_redis_end_turn(struct lki_redis *redis);
 /* How much of a refused log-in may be told: a server that knows no AUTH repeats its words behind that. */
-int lki_redis_telling_len(const lk_reply *reply);
+int lki_redis_safe_len(const lk_reply *reply);
 
 #endif

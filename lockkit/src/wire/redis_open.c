@@ -88,8 +88,8 @@ static lk_status finish_connect(struct lki_redis *redis, const struct lki_endpoi
     }
     if (!block_in_slices(redis->context->fd)) return lki_redis_broken(redis, LK_UNREACHABLE, err);
     if (!endpoint->tls) return LK_OK;
-    redis->link = lki_tls_begin(endpoint, redis->label, redis->context->fd);
-    return redis->link ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
+    redis->tls = lki_tls_begin(endpoint, redis->label, redis->context->fd);
+    return redis->tls ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
 }
 
 /*
@@ -208,9 +208,9 @@ static lk_status end_connect(struct lki_redis *redis, const struct lki_endpoint 
 static lk_status shake_hands(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                              short *out_events, struct lk_error *err)
 {
-    if (!redis->link || lki_tls_shake(redis->link, out_events)) return LK_OK;
+    if (!redis->tls || lki_tls_shake(redis->tls, out_events)) return LK_OK;
     if (errno == EAGAIN) return LK_BUSY;
-    if (lki_tls_is_to_repeat(redis->link)) return begin_anew(redis, endpoint, out_events, err);
+    if (lki_tls_is_to_repeat(redis->tls)) return begin_anew(redis, endpoint, out_events, err);
     return lki_redis_broken(redis, LK_UNREACHABLE, err);
 }
 
@@ -240,7 +240,7 @@ static lk_status send_login(struct lki_redis *redis, const struct lki_endpoint *
         commands[count++].count = 2;
     }
     /* It may refuse our certificate only after its own part of the handshake: hear one answer. */
-    if (count == 0 && redis->link) commands[count++] = (struct lk_command){&ping, 1};
+    if (count == 0 && redis->tls) commands[count++] = (struct lk_command){&ping, 1};
     redis->logins_left = count;
     if (count == 0) return LK_OK;
     return lki_redis_send(redis, commands, count, lki_clock_now(), err);
@@ -263,7 +263,7 @@ static lk_status read_login(struct lki_redis *redis, const struct lki_endpoint *
         if (lk_reply_type_of(reply) == LK_REPLY_ERROR && is_login) {
             status =
                 LKI_FAIL(err, lki_reply_is_passing(reply) ? LK_UNREACHABLE : LK_SERVER, "%s: %.*s",
-                         redis->label, lki_redis_telling_len(reply), lk_reply_bytes(reply).data);
+                         redis->label, lki_redis_safe_len(reply), lk_reply_bytes(reply).data);
         }
         lk_reply_free(reply);
     }
@@ -312,7 +312,7 @@ lk_status lki_redis_open_go_on(struct lki_redis *redis, const struct lki_endpoin
         status = lki_dns_end(redis->lookup, &why);
         if (status == LK_OK) status = begin_next(redis, endpoint, &why);
     }
-    if (status == LK_OK && !redis->is_connected && !redis->link)
+    if (status == LK_OK && !redis->is_connected && !redis->tls)
         status = end_connect(redis, endpoint, out_events, &why);
     if (status == LK_OK && !redis->is_connected)
         status = shake_hands(redis, endpoint, out_events, &why);
@@ -327,7 +327,7 @@ lk_status lki_redis_open_go_on(struct lki_redis *redis, const struct lki_endpoin
     if (status == LK_OK || status == LK_BUSY) return status;
     /* Nothing was asked yet, so that is the whole truth. What TLS refuses does not heal by waiting. */
     if (status == LK_UNREACHABLE || status == LK_UNKNOWN)
-        status = redis->link && lki_tls_fault(redis->link) ? LK_SERVER : LK_UNREACHABLE;
+        status = redis->tls && lki_tls_fault(redis->tls) ? LK_SERVER : LK_UNREACHABLE;
     why.code = status;
     if (err) *err = why;
     return status;

@@ -100,23 +100,23 @@ bool lki_reply_is_error(const lk_reply *reply, const char *code)
  */
 static const struct meaning {
     lk_refusal refusal;
-    enum lki_kin kin;
+    enum lki_error_class kin;
     const char *words[16]; /* up to NULL */
 } meanings[] = {
     {LK_REFUSAL_NOT_NOW,
-     LKI_OF_ANY,
+     LKI_ERROR_ANY,
      {"BUSY", "LOADING", "MISCONF", "OOM", "NOREPLICAS", "UNBLOCKED", "ERR max number of clients",
       "NOTREADY" /* servers that move slots */, "INPROG", "NOGOODSLAVE", "NOQUORUM"}},
-    {LK_REFUSAL_NOT_NOW, LKI_OF_REPLICA, {"MASTERDOWN", "NOMASTERLINK"}},
-    {LK_REFUSAL_NOT_NOW, LKI_OF_CLUSTER, {"TRYAGAIN", "CLUSTERDOWN"}},
-    {LK_REFUSAL_NOT_HERE, LKI_OF_CLUSTER, {"MOVED", "ASK"}},
-    {LK_REFUSAL_NOT_HERE, LKI_OF_REPLICA, {"READONLY", "REDIRECT"}},
+    {LK_REFUSAL_NOT_NOW, LKI_ERROR_OF_REPLICA, {"MASTERDOWN", "NOMASTERLINK"}},
+    {LK_REFUSAL_NOT_NOW, LKI_ERROR_OF_CLUSTER, {"TRYAGAIN", "CLUSTERDOWN"}},
+    {LK_REFUSAL_NOT_HERE, LKI_ERROR_OF_CLUSTER, {"MOVED", "ASK"}},
+    {LK_REFUSAL_NOT_HERE, LKI_ERROR_OF_REPLICA, {"READONLY", "REDIRECT"}},
     {LK_REFUSAL_NEVER,
-     LKI_OF_ANY,
+     LKI_ERROR_ANY,
      {"NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "NOPROTO", "WRONGTYPE", "INVALIDOBJ", "BUSYKEY",
       "BUSYGROUP", "NOGROUP", "NOGOODPRIMARY", "UNKILLABLE"}},
     {LK_REFUSAL_OURS,
-     LKI_OF_ANY, /* EXECABORT: an earlier answer says why. IOERR: done, or not */
+     LKI_ERROR_ANY, /* EXECABORT: an earlier answer says why. IOERR: done, or not */
      {"ERR", "NOSCRIPT", "EXECABORT", "CROSSSLOT", "NOTBUSY", "IOERR"}},
 };
 
@@ -155,9 +155,9 @@ lk_refusal lk_reply_refusal(const lk_reply *reply)
     return lk_reply_type_of(reply) == LK_REPLY_ERROR ? meaning_of(reply)->refusal : LK_REFUSAL_NONE;
 }
 
-enum lki_kin lki_reply_kin(const lk_reply *reply)
+enum lki_error_class lki_reply_error_class(const lk_reply *reply)
 {
-    return lk_reply_type_of(reply) == LK_REPLY_ERROR ? meaning_of(reply)->kin : LKI_OF_ANY;
+    return lk_reply_type_of(reply) == LK_REPLY_ERROR ? meaning_of(reply)->kin : LKI_ERROR_ANY;
 }
 
 bool lki_reply_is_passing(const lk_reply *reply)
@@ -169,7 +169,8 @@ bool lki_reply_is_passing(const lk_reply *reply)
 
 bool lki_reply_is_redirection(const lk_reply *reply)
 {
-    return lk_reply_refusal(reply) == LK_REFUSAL_NOT_HERE && lki_reply_kin(reply) == LKI_OF_CLUSTER;
+    return lk_reply_refusal(reply) == LK_REFUSAL_NOT_HERE &&
+           lki_reply_error_class(reply) == LKI_ERROR_OF_CLUSTER;
 }
 
 bool lki_reply_is_ok(const lk_reply *reply)

@@ -15,8 +15,8 @@ bool lki_reply_is_error(const lk_reply *reply, const char *code);
 bool lki_reply_is_passing(const lk_reply *reply);
 
 /* Who says such a thing: a server of a cluster, for want of the key's slot; a replica. */
-enum lki_kin { LKI_OF_ANY, LKI_OF_CLUSTER, LKI_OF_REPLICA };
-enum lki_kin lki_reply_kin(const lk_reply *reply);
+enum lki_error_class { LKI_ERROR_ANY, LKI_ERROR_OF_CLUSTER, LKI_ERROR_OF_REPLICA };
+enum lki_error_class lki_reply_error_class(const lk_reply *reply);
 /* MOVED, ASK: it names the server to ask. */
 bool lki_reply_is_redirection(const lk_reply *reply);
 

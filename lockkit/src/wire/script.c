@@ -202,7 +202,7 @@ bool lki_script_spell_out(struct lki_request *request, bool has_loader)
     if (!variant) return false;
     request->by_digest = NULL;
     if (has_loader) {
-        request->introduce = variant;
+        request->load_first = variant;
     } else {
         request->words[0] = LK_BYTES("EVAL");
         request->words[1] = lk_bytes_of(variant->text);

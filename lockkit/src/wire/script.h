@@ -45,7 +45,7 @@ struct lki_call {
     size_t arg_count;
     /* Not 0: it gives back, and where that is refused for now or not confirmed it is owed until then. Of
        lockkit's own scripts only. */
-    int64_t owe_until;
+    int64_t undo_until;
     bool *out_is_synced; /* as in a pipeline */
 };
 
@@ -53,8 +53,8 @@ enum { LKI_FIRST_KEY = 3 }; /* among the words of a request that runs a script w
 
 /* A command, ready to be sent, with all that it says in one block of memory: free() ends it. */
 struct lki_request {
-    const struct lki_variant *by_digest; /* borrowed; NULL: no script, or spelled out */
-    const struct lki_variant *introduce; /* borrowed; sent ahead of it; NULL: nothing */
+    const struct lki_variant *by_digest;  /* borrowed; NULL: no script, or spelled out */
+    const struct lki_variant *load_first; /* borrowed; sent ahead of it; NULL: nothing */
     struct lk_command command;
     struct lk_bytes words[]; /* the command's */
 };

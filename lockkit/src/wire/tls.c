@@ -1,6 +1,6 @@
 /*
  * OpenSSL, on a BIO of our own: its recv() waits or not as the caller says, and its send() raises no
- * SIGPIPE. Sessions are kept by server, so that a reconnection needs no certificates. A link is for one
+ * SIGPIPE. Sessions are kept by server, so that a reconnection needs no certificates. A connection is for one
  * thread at a time; settings are for any.
  */
 #include "tls.h"
@@ -42,7 +42,7 @@ struct lki_tls {
     size_t kept_count; /* ever; beyond the table, the oldest gives way */
 };
 
-struct lki_tls_link {
+struct lki_tls_conn {
     struct lki_tls *tls; /* a reference */
     SSL *ssl;            /* owned */
     char *name;          /* owned; what the certificate must be for */
@@ -59,37 +59,37 @@ struct lki_tls_link {
 
 static int note_socket(BIO *bio, ssize_t done, int retry)
 {
-    struct lki_tls_link *link = BIO_get_data(bio);
+    struct lki_tls_conn *conn = BIO_get_data(bio);
 
     BIO_clear_retry_flags(bio);
     if (done < 0 && errno == EAGAIN) {
         BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
     } else if (done <= 0) {
-        link->sys_errno = done == 0 ? ECONNRESET : errno;
+        conn->sys_errno = done == 0 ? ECONNRESET : errno;
     }
     return (int)done;
 }
 
 static int read_socket(BIO *bio, char *out, int size)
 {
-    struct lki_tls_link *link = BIO_get_data(bio);
+    struct lki_tls_conn *conn = BIO_get_data(bio);
     ssize_t got = 0;
 
     do {
-        got = recv(link->fd, out, (size_t)size, link->flags);
+        got = recv(conn->fd, out, (size_t)size, conn->flags);
     } while (got < 0 && errno == EINTR);
     /* A step waits once: for the rest of a record it would for ever, each byte being in time. */
-    link->flags |= MSG_DONTWAIT;
+    conn->flags |= MSG_DONTWAIT;
     return note_socket(bio, got, BIO_FLAGS_READ);
 }
 
 static int write_socket(BIO *bio, const char *data, int len)
 {
-    const struct lki_tls_link *link = BIO_get_data(bio);
+    const struct lki_tls_conn *conn = BIO_get_data(bio);
     ssize_t sent = 0;
 
     do {
-        sent = send(link->fd, data, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        sent = send(conn->fd, data, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
     return note_socket(bio, sent, BIO_FLAGS_WRITE);
 }
@@ -137,12 +137,12 @@ static SSL_SESSION *copy_session(struct lki_tls *tls, const char *label)
     return copy;
 }
 
-static int hear_session(SSL *ssl, SSL_SESSION *session)
+static int on_new_session(SSL *ssl, SSL_SESSION *session)
 {
-    const struct lki_tls_link *link = SSL_get_app_data(ssl);
+    const struct lki_tls_conn *conn = SSL_get_app_data(ssl);
     SSL_SESSION *copy = SSL_SESSION_dup(session);
 
-    if (copy) keep_session(link->tls, link->label, copy);
+    if (copy) keep_session(conn->tls, conn->label, copy);
     return 0; /* theirs stays theirs */
 }
 
@@ -213,7 +213,7 @@ static bool make_settings(struct lki_tls *tls, const struct lk_tls_options *opti
     SSL_CTX_set_read_ahead(tls->context, 1); /* a reply in one recv() */
     (void)SSL_CTX_set_session_cache_mode(tls->context,
                                          SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(tls->context, hear_session);
+    SSL_CTX_sess_set_new_cb(tls->context, on_new_session);
     return SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) == 1;
 }
 
@@ -278,47 +278,47 @@ static bool expect_name(SSL *ssl, char *name)
     return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
-static bool prepare(struct lki_tls_link *link)
+static bool prepare(struct lki_tls_conn *conn)
 {
-    BIO *bio = BIO_new(link->tls->socket);
-    SSL_SESSION *session = copy_session(link->tls, link->label);
+    BIO *bio = BIO_new(conn->tls->socket);
+    SSL_SESSION *session = copy_session(conn->tls, conn->label);
 
-    link->ssl = bio ? SSL_new(link->tls->context) : NULL;
-    if (link->ssl) {
-        BIO_set_data(bio, link);
+    conn->ssl = bio ? SSL_new(conn->tls->context) : NULL;
+    if (conn->ssl) {
+        BIO_set_data(bio, conn);
         BIO_set_init(bio, 1);
-        SSL_set_bio(link->ssl, bio, bio);
-        (void)SSL_set_app_data(link->ssl, link);
-        link->is_going_on = session && SSL_set_session(link->ssl, session) == 1;
+        SSL_set_bio(conn->ssl, bio, bio);
+        (void)SSL_set_app_data(conn->ssl, conn);
+        conn->is_going_on = session && SSL_set_session(conn->ssl, session) == 1;
     } else {
         (void)BIO_free(bio);
     }
     SSL_SESSION_free(session);
-    return link->ssl && expect_name(link->ssl, link->name);
+    return conn->ssl && expect_name(conn->ssl, conn->name);
 }
 
-struct lki_tls_link *lki_tls_begin(const struct lki_endpoint *endpoint, const char *label, int fd)
+struct lki_tls_conn *lki_tls_begin(const struct lki_endpoint *endpoint, const char *label, int fd)
 {
-    struct lki_tls_link *link = calloc(1, sizeof *link);
+    struct lki_tls_conn *conn = calloc(1, sizeof *conn);
     const char *name = endpoint->tls->server_name ? endpoint->tls->server_name : endpoint->host;
 
-    if (!link) return NULL;
-    link->tls = lki_tls_ref(endpoint->tls);
-    link->label = label;
-    link->fd = fd;
-    link->name = strdup(name);
-    if (link->name && prepare(link)) return link;
-    lki_tls_end(link);
+    if (!conn) return NULL;
+    conn->tls = lki_tls_ref(endpoint->tls);
+    conn->label = label;
+    conn->fd = fd;
+    conn->name = strdup(name);
+    if (conn->name && prepare(conn)) return conn;
+    lki_tls_end(conn);
     return NULL;
 }
 
-void lki_tls_end(struct lki_tls_link *link)
+void lki_tls_end(struct lki_tls_conn *conn)
 {
-    if (!link) return;
-    SSL_free(link->ssl);
-    lki_tls_unref(link->tls);
-    free(link->name);
-    free(link);
+    if (!conn) return;
+    SSL_free(conn->ssl);
+    lki_tls_unref(conn->tls);
+    free(conn->name);
+    free(conn);
 }
 
 /* Nobody whom we trust has signed it. */
@@ -329,35 +329,35 @@ static bool is_strange(long verdict)
            verdict == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY;
 }
 
-static void note_fault(struct lki_tls_link *link)
+static void note_fault(struct lki_tls_conn *conn)
 {
-    long verdict = SSL_get_verify_result(link->ssl);
+    long verdict = SSL_get_verify_result(conn->ssl);
     int code = ERR_GET_REASON(ERR_peek_error());
 
     if (code == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-        (void)snprintf(link->fault, sizeof link->fault, "its certificate, for \"%.40s\": %s%s",
-                       link->name, X509_verify_cert_error_string(verdict),
+        (void)snprintf(conn->fault, sizeof conn->fault, "its certificate, for \"%.40s\": %s%s",
+                       conn->name, X509_verify_cert_error_string(verdict),
                        is_strange(verdict) ? " (no CA of ours)" : "");
     } else if (code == SSL_R_WRONG_VERSION_NUMBER || code == SSL_R_HTTP_REQUEST) {
-        (void)snprintf(link->fault, sizeof link->fault, "it does not speak TLS");
+        (void)snprintf(conn->fault, sizeof conn->fault, "it does not speak TLS");
     } else if (code == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED) {
-        (void)snprintf(link->fault, sizeof link->fault, "it wants a certificate of the client");
+        (void)snprintf(conn->fault, sizeof conn->fault, "it wants a certificate of the client");
     } else {
-        (void)snprintf(link->fault, sizeof link->fault, "TLS: %s", reason());
+        (void)snprintf(conn->fault, sizeof conn->fault, "TLS: %s", reason());
     }
 }
 
-static void begin_step(struct lki_tls_link *link, int flags)
+static void begin_step(struct lki_tls_conn *conn, int flags)
 {
-    link->flags = flags;
-    link->sys_errno = 0;
+    conn->flags = flags;
+    conn->sys_errno = 0;
     ERR_clear_error(); /* SSL_get_error() looks at what this thread has left there */
 }
 
 /* Why a step did not succeed, in errno; what it waits for, in *out_events. */
-static void end_step(struct lki_tls_link *link, int result, short *out_events)
+static void end_step(struct lki_tls_conn *conn, int result, short *out_events)
 {
-    switch (SSL_get_error(link->ssl, result)) {
+    switch (SSL_get_error(conn->ssl, result)) {
     case SSL_ERROR_WANT_READ:
         *out_events = POLLIN;
         errno = EAGAIN;
@@ -367,69 +367,69 @@ static void end_step(struct lki_tls_link *link, int result, short *out_events)
         errno = EAGAIN;
         return;
     case SSL_ERROR_SSL:
-        note_fault(link);
+        note_fault(conn);
         errno = EPROTO;
         return;
     default:
-        errno = link->sys_errno != 0 ? link->sys_errno : ECONNRESET;
+        errno = conn->sys_errno != 0 ? conn->sys_errno : ECONNRESET;
     }
 }
 
-bool lki_tls_shake(struct lki_tls_link *link, short *out_events)
+bool lki_tls_shake(struct lki_tls_conn *conn, short *out_events)
 {
-    begin_step(link, MSG_DONTWAIT);
-    int result = SSL_connect(link->ssl);
+    begin_step(conn, MSG_DONTWAIT);
+    int result = SSL_connect(conn->ssl);
     if (result == 1) return true;
-    end_step(link, result, out_events);
-    if (errno == EPROTO && link->is_going_on) {
-        keep_session(link->tls, link->label, NULL);
-        link->is_refused = true;
+    end_step(conn, result, out_events);
+    if (errno == EPROTO && conn->is_going_on) {
+        keep_session(conn->tls, conn->label, NULL);
+        conn->is_refused = true;
     }
     return false;
 }
 
-bool lki_tls_is_to_repeat(const struct lki_tls_link *link)
+bool lki_tls_is_to_repeat(const struct lki_tls_conn *conn)
 {
-    return link->is_refused;
+    return conn->is_refused;
 }
 
-ssize_t lki_tls_recv(struct lki_tls_link *link, char *out, size_t size, int flags)
+ssize_t lki_tls_recv(struct lki_tls_conn *conn, char *out, size_t size, int flags)
 {
     size_t got = 0;
     short events = POLLIN;
 
-    begin_step(link, flags);
-    int result = SSL_read_ex(link->ssl, out, size, &got);
+    begin_step(conn, flags);
+    int result = SSL_read_ex(conn->ssl, out, size, &got);
     if (result == 1) return (ssize_t)got;
-    end_step(link, result, &events);
+    end_step(conn, result, &events);
     if (events == POLLOUT && flags == 0) { /* an answer to new keys: waits as recv() would */
-        (void)lki_clock_poll(link->fd, events, lki_clock_after_ms(LKI_SLICE_MS));
+        (void)lki_clock_poll(conn->fd, events, lki_clock_after_ms(LKI_SLICE_MS));
         errno = EAGAIN;
     }
     return -1;
 }
 
-ssize_t lki_tls_send(struct lki_tls_link *link, const char *data, size_t len, short *out_events)
+ssize_t lki_tls_send(struct lki_tls_conn *conn, const char *data, size_t len, short *out_events)
 {
     size_t sent = 0;
 
-    begin_step(link, MSG_DONTWAIT);
-    int result = SSL_write_ex(link->ssl, data, len, &sent);
+    begin_step(conn, MSG_DONTWAIT);
+    int result = SSL_write_ex(conn->ssl, data, len, &sent);
     if (result == 1) return (ssize_t)sent;
-    end_step(link, result, out_events);
+    end_step(conn, result, out_events);
     int cause = errno;
     if (cause == EPIPE || cause == ECONNRESET) { /* it may have said why before it closed */
         char byte = 0;
 
-        (void)lki_tls_recv(link, &byte, 1, MSG_DONTWAIT);
-        errno = link->fault[0] ? EPROTO : cause;
+        (void)lki_tls_recv(conn, &byte, 1, MSG_DONTWAIT);
+        errno = conn->fault[0] ? EPROTO : cause;
     }
     return -1;
 }
 
-const char *lki_tls_fault(const struct lki_tls_link *link)
+const char *lki_tls_fault(const struct lki_tls_conn *conn)
 {
-    return link->fault[0] ? link->fault : NULL;
+    return conn->fault[0] ? conn->fault : NULL;
 }
 
 #else
@@ -443,7 +443,7 @@ lk_status lki_tls_new(const struct lk_tls_options *options, struct lki_tls **out
 
 struct lki_tls *lki_tls_ref(struct lki_tls *tls)
 {
-    return tls; /* there is none: nor any link */
+    return tls; /* there is none: nor any connection */
 }
 
 void lki_tls_unref(struct lki_tls *tls)
@@ -457,44 +457,44 @@ long lki_tls_resumed(const struct lki_tls *tls)
     return 0;
 }
 
-struct lki_tls_link *lki_tls_begin(const struct lki_endpoint *endpoint, const char *label, int fd)
+struct lki_tls_conn *lki_tls_begin(const struct lki_endpoint *endpoint, const char *label, int fd)
 {
     (void)endpoint, (void)label, (void)fd;
     return NULL;
 }
 
-void lki_tls_end(struct lki_tls_link *link)
+void lki_tls_end(struct lki_tls_conn *conn)
 {
-    (void)link;
+    (void)conn;
 }
 
-bool lki_tls_shake(struct lki_tls_link *link, short *out_events)
+bool lki_tls_shake(struct lki_tls_conn *conn, short *out_events)
 {
-    (void)link, (void)out_events;
+    (void)conn, (void)out_events;
     return false;
 }
 
-bool lki_tls_is_to_repeat(const struct lki_tls_link *link)
+bool lki_tls_is_to_repeat(const struct lki_tls_conn *conn)
 {
-    (void)link;
+    (void)conn;
     return false;
 }
 
-ssize_t lki_tls_recv(struct lki_tls_link *link, char *out, size_t size, int flags)
+ssize_t lki_tls_recv(struct lki_tls_conn *conn, char *out, size_t size, int flags)
 {
-    (void)link, (void)out, (void)size, (void)flags;
+    (void)conn, (void)out, (void)size, (void)flags;
     return -1;
 }
 
-ssize_t lki_tls_send(struct lki_tls_link *link, const char *data, size_t len, short *out_events)
+ssize_t lki_tls_send(struct lki_tls_conn *conn, const char *data, size_t len, short *out_events)
 {
-    (void)link, (void)data, (void)len, (void)out_events;
+    (void)conn, (void)data, (void)len, (void)out_events;
     return -1;
 }
 
-const char *lki_tls_fault(const struct lki_tls_link *link)
+const char *lki_tls_fault(const struct lki_tls_conn *conn)
 {
-    (void)link;
+    (void)conn;
     return NULL;
 }
 #endif

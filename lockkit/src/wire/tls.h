@@ -1,6 +1,6 @@
 /*
  * TLS over a socket that somebody else drives: settings, which many connections share, and one
- * connection's link. The only door to OpenSSL.
+ * connection's connection. The only door to OpenSSL.
  */
 #ifndef LKI_TLS_H
 #define LKI_TLS_H
@@ -12,7 +12,7 @@
 #include "lockkit/client.h"
 
 struct lki_tls;
-struct lki_tls_link;
+struct lki_tls_conn;
 struct lki_endpoint;
 
 /*
@@ -35,9 +35,9 @@ long lki_tls_resumed(const struct lki_tls *tls);
  * Owns     borrows the socket, and the endpoint's label; refers to its settings.
  * Returns  NULL: out of memory
  */
-struct lki_tls_link *lki_tls_begin(const struct lki_endpoint *endpoint, const char *label, int fd);
+struct lki_tls_conn *lki_tls_begin(const struct lki_endpoint *endpoint, const char *label, int fd);
 /* Says nothing to the other side. NULL is fine. */
-void lki_tls_end(struct lki_tls_link *link);
+void lki_tls_end(struct lki_tls_conn *conn);
 
 /*
  * One step of the handshake; one send() that never waits; one recv() with these flags (of which 0 waits
@@ -47,13 +47,13 @@ void lki_tls_end(struct lki_tls_link *link);
  *          the socket is ready for *out_events; EPROTO, which lki_tls_fault() explains; or the socket's.
  *          Of data that was not sent the other side can read nothing: a record counts as a whole.
  */
-bool lki_tls_shake(struct lki_tls_link *link, short *out_events);
-ssize_t lki_tls_send(struct lki_tls_link *link, const char *data, size_t len, short *out_events);
-ssize_t lki_tls_recv(struct lki_tls_link *link, char *out, size_t size, int flags);
+bool lki_tls_shake(struct lki_tls_conn *conn, short *out_events);
+ssize_t lki_tls_send(struct lki_tls_conn *conn, const char *data, size_t len, short *out_events);
+ssize_t lki_tls_recv(struct lki_tls_conn *conn, char *out, size_t size, int flags);
 /* The handshake failed where an earlier one had ended: on another socket, from its beginning, it may do. */
-bool lki_tls_is_to_repeat(const struct lki_tls_link *link);
+bool lki_tls_is_to_repeat(const struct lki_tls_conn *conn);
 
 /* What one side could not accept from the other; NULL: nothing of the kind. It will not heal by itself. */
-const char *lki_tls_fault(const struct lki_tls_link *link);
+const char *lki_tls_fault(const struct lki_tls_conn *conn);
 
 #endif

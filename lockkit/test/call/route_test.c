@@ -2,8 +2,8 @@
  * Which slot a command is sent to; and redirections, on two made-up servers and a clock that moves only
  * when somebody waits. (On real clusters: cluster_move_itest.c.)
  * link: -Wl,--wrap=lki_exchange_at -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_at
- * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_node_unref
- * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lki_reply_is_error -Wl,--wrap=lki_reply_kin
+ * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_node_unref
+ * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lki_reply_is_error -Wl,--wrap=lki_reply_error_class
  * link: -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_sleep_ms
  */
@@ -102,13 +102,13 @@ FAKE(bool, lki_reply_is_error, const lk_reply *reply, const char *code)
     return reply && reply->is_error && strncmp(reply->text, code, strlen(code)) == 0;
 }
 
-FAKE(enum lki_kin, lki_reply_kin, const lk_reply *reply)
+FAKE(enum lki_error_class, lki_reply_error_class, const lk_reply *reply)
 {
     static const char *const of_cluster[] = {"MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN "};
 
     for (size_t i = 0; i < sizeof of_cluster / sizeof of_cluster[0]; i++)
-        if (__wrap_lki_reply_is_error(reply, of_cluster[i])) return LKI_OF_CLUSTER;
-    return LKI_OF_ANY;
+        if (__wrap_lki_reply_is_error(reply, of_cluster[i])) return LKI_ERROR_OF_CLUSTER;
+    return LKI_ERROR_ANY;
 }
 
 FAKE(void, lk_reply_free, lk_reply *reply)
@@ -149,7 +149,7 @@ FAKE(void, lki_topology_moved, struct lki_topology *topology, int slot, struct l
     __wrap_lki_node_unref(node);
 }
 
-FAKE(void, lki_topology_doubt, struct lki_topology *topology)
+FAKE(void, lki_topology_refresh_soon, struct lki_topology *topology)
 {
 }
 

@@ -2,7 +2,7 @@
  * The watchdog when other servers take over, real ones that a made-up topology hands out: what they
  * do not know is lost at once, and what they know goes on.
  * link: -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary -Wl,--wrap=lki_topology_at
- * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_epoch
+ * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_topology_epoch
  * link: -Wl,--wrap=lki_topology_is_cluster
  * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_redis_send
  */
@@ -51,7 +51,7 @@ TEST(an_empty_server_that_takes_over_loses_all_at_once, struct lks_watch *f)
     take_all_kinds(f);
     assert_true(lks_watch_are_held(f->locks, f->count));
     lks_fleet_fail_over(0, 1);
-    lki_watchdog_look_again(f->watchdog);
+    lki_watchdog_recheck(f->watchdog);
     LKS_EVENTUALLY(atomic_load(&f->losses) == 2 * KINDS, 8000); /* no renewal is due before 10 s */
 
     assert_int_equal(atomic_load(&f->lost), 2 * KINDS);
@@ -88,7 +88,7 @@ static void look_again(struct lks_watch *f)
 {
     int before = atomic_load(&f->renewals);
 
-    lki_watchdog_look_again(f->watchdog);
+    lki_watchdog_recheck(f->watchdog);
     LKS_EVENTUALLY(atomic_load(&f->renewals) >= before + KINDS, 5000);
 }
 
@@ -123,7 +123,7 @@ TEST(a_check_without_answer_is_repeated, struct lks_watch *f)
     (void)lks_watch_mutex(f, 0, 30000, false);
     lks_fleet_lie(1, loading, 1, 1000); /* first: who sees the change may ask at once */
     lks_fleet_fail_over(0, 1);
-    lki_watchdog_look_again(f->watchdog);
+    lki_watchdog_recheck(f->watchdog);
     LKS_EVENTUALLY(lks_fleet_lies_left() <= 998, 5000);
     assert_int_equal(atomic_load(&f->losses), 0);
     lks_fleet_lie(1, loading, 1, 0);
@@ -137,11 +137,11 @@ static lk_lock *let_a_renewal_hang(struct lks_watch *f)
     f->command_ms = 30000;
     lks_watch_start(f, false);
     lk_lock *lock = lks_watch_mutex(f, 0, 60000, true);
-    lki_watchdog_look_again(f->watchdog);
+    lki_watchdog_recheck(f->watchdog);
     LKS_EVENTUALLY(atomic_load(&f->renewals) >= 1, 5000);
     lks_server_pause(lks_watch_servers[0]);
     int sent = lks_fleet_sent(0);
-    lki_watchdog_look_again(f->watchdog);
+    lki_watchdog_recheck(f->watchdog);
     LKS_EVENTUALLY(lks_fleet_sent(0) > sent, 5000);
     return lock;
 }
@@ -154,7 +154,7 @@ TEST(a_server_that_left_is_let_go_while_it_hangs, struct lks_watch *f)
     LKS_DO(lks_watch_servers[1], "SET", lock->key, lock->token, "PX",
            "60000"); /* a replica had it */
     lks_fleet_fail_over(0, 1);
-    lki_watchdog_look_again(f->watchdog);
+    lki_watchdog_recheck(f->watchdog);
     LKS_EVENTUALLY(atomic_load(&f->renewals) > before && lks_fleet_references(0) == 0, 10000);
 
     assert_true(lk_held(lock));
@@ -167,11 +167,11 @@ TEST(only_slots_that_moved_are_asked_for, struct lks_watch *f)
     lk_lock *other = lks_watch_take(f, lks_mutex(f->clients[0], lks_watch_key(f, 0)), 30000);
     lks_watch_add(f, moved, true);
     lks_watch_add(f, other, true);
-    lki_watchdog_look_again(f->watchdog); /* neither was asked for yet: both are now */
+    lki_watchdog_recheck(f->watchdog); /* neither was asked for yet: both are now */
     LKS_EVENTUALLY(atomic_load(&f->renewals) == 2, 5000);
     LKS_DO(lks_watch_servers[1], "SET", moved->key, moved->token, "PX", "30000");
     lks_fleet_move(lki_slot_of(moved->key, strlen(moved->key)), 1);
-    lki_watchdog_look_again(f->watchdog);
+    lki_watchdog_recheck(f->watchdog);
     LKS_EVENTUALLY(atomic_load(&f->renewals) == 3, 5000);
     lki_watchdog_remove(f->watchdog,
                         other); /* it would have been asked for with it, and is awaited */
@@ -185,7 +185,7 @@ TEST(a_hold_from_before_the_change_is_checked_when_it_comes, struct lks_watch *f
     lks_watch_start(f, false);
     lk_lock *late = lks_watch_take(f, lks_mutex(f->clients[0], lks_watch_key(f, 0)), 30000);
     lks_fleet_fail_over(0, 1);
-    lki_watchdog_look_again(f->watchdog);
+    lki_watchdog_recheck(f->watchdog);
     lk_lock *new = lks_watch_mutex(f, 1, 30000, false); /* from the new one */
     LKS_EVENTUALLY(lks_fleet_references(0) == 0, 5000);
     lks_watch_add(f, late, false);

@@ -2,7 +2,7 @@
  * The watchdog over several real servers that a made-up topology hands out: one that hangs, answers
  * that send elsewhere. Servers that take over are in watchdog_change_itest.c.
  * link: -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary -Wl,--wrap=lki_topology_at
- * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_epoch
+ * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_topology_epoch
  * link: -Wl,--wrap=lki_topology_is_cluster
  * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_redis_send
  */
@@ -42,7 +42,7 @@ static lk_lock *let_a_renewal_hang(struct lks_watch *f)
     atomic_store(&lock->state, LOCK_HELD);
     atomic_store(&lock->expires_at, INT64_MAX);
     lock->lease.stop_at = INT64_MAX;
-    lock->lease.is_doubted = true;
+    lock->lease.is_suspect = true;
     lks_watch_add(f, lock, true);
     LKS_EVENTUALLY(lks_fleet_sent(1) > sent, 5000);
     return lock;
@@ -176,14 +176,14 @@ TEST(moved_and_ask_lead_to_the_other_server, struct lks_watch *f)
 /* The server says so twice, then it is itself again. */
 static void answer_by(struct lks_watch *f, const char *error, bool is_doubtful)
 {
-    int doubts = lks_fleet_doubts();
+    int doubts = lks_fleet_refreshes();
 
     lks_fleet_lie(0, error, 0, 2);
     cut_all();
     LKS_EVENTUALLY(lks_fleet_lies_left() == 0, 5000);
     int before = atomic_load(&f->renewals);
     LKS_EVENTUALLY(atomic_load(&f->renewals) > before, 5000);
-    assert_int_equal(lks_fleet_doubts() > doubts, is_doubtful);
+    assert_int_equal(lks_fleet_refreshes() > doubts, is_doubtful);
 }
 
 TEST(answers_that_say_nothing_of_the_lock_are_no_loss, struct lks_watch *f)

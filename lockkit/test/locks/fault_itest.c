@@ -279,7 +279,8 @@ static void prepare(struct fixture *f, const struct step *step)
         assert_int_equal(lks_acquire(f->beside, 0, LONG_MS), LK_OK);
     if (step->state & PEER) let_a_peer_hold_it(f, step->run == force ? 1000 : 30);
     if (step->state & QUEUE) lkf_add_dead(&f->keys, "f:2", 50);
-    LKS_EVENTUALLY(!lk_client_owes(f->client), 5000); /* which would bring the script back */
+    LKS_EVENTUALLY(!lk_client_has_pending_undo(f->client),
+                   5000); /* which would bring the script back */
     if (step->state & FORGOTTEN || f->mask & SIDES) LKS_DO(server, "SCRIPT", "FLUSH");
 }
 

@@ -1,7 +1,7 @@
 /*
  * The fault matrix where it is quick: on a plain Redis server, and on PostgreSQL. matrix_soak.c has it everywhere.
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send
- * link: -Wl,--wrap=postgres_link_ask -Wl,--wrap=postgres_link_send
+ * link: -Wl,--wrap=postgres_conn_ask -Wl,--wrap=postgres_conn_send
  */
 #include "test/matrix/cells.h"
 

@@ -1,7 +1,7 @@
 /*
  * The fault matrix on Redis and PostgreSQL, in every topology: 6,000 cells.
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send
- * link: -Wl,--wrap=postgres_link_ask -Wl,--wrap=postgres_link_send
+ * link: -Wl,--wrap=postgres_conn_ask -Wl,--wrap=postgres_conn_send
  */
 #include "test/matrix/cells.h"
 

@@ -52,14 +52,14 @@ static void tidy(struct world *world, bool is_unsettled)
 /* As far as it goes, on a machine that stands still. */
 static void fill_pool(lk_client *client, size_t count)
 {
-    struct postgres_link *links[WORLD_POOL];
+    struct postgres_conn *conns[WORLD_POOL];
     size_t got = 0;
 
     while (got < count &&
-           postgres_borrow(client, lki_context_deadline(client, 0), &links[got], NULL) == LK_OK)
+           postgres_borrow(client, lki_context_deadline(client, 0), &conns[got], NULL) == LK_OK)
         got++;
     for (size_t i = 0; i < got; i++)
-        postgres_return(client, links[i]);
+        postgres_return(client, conns[i]);
 }
 
 static lk_status eval(lk_lock *lock, const char *key, struct lk_error *err)
@@ -207,53 +207,53 @@ const struct world_ops world_pooler = {OPS, .start = start_pooled, .deeds = {DEE
 
 /* ---- round trips ------------------------------------------------------------------------------------------- */
 
-static void cut(const struct postgres_link *link)
+static void cut(const struct postgres_conn *conn)
 {
-    (void)shutdown(PQsocket(link->conn), SHUT_RDWR);
+    (void)shutdown(PQsocket(conn->pg), SHUT_RDWR);
 }
 
-FAKE(lk_status, postgres_link_ask, struct postgres_link *link,
+FAKE(lk_status, postgres_conn_ask, struct postgres_conn *conn,
      const struct postgres_statement *statement, int64_t deadline, PGresult **out,
      struct lk_error *err)
 {
     enum lks_fault_kind kind = lks_fault_strikes();
 
-    if (kind == LKS_REFUSED || kind == LKS_LATE) cut(link);
+    if (kind == LKS_REFUSED || kind == LKS_LATE) cut(conn);
     if (kind == LKS_LATE) {
-        postgres_link_end(link);
+        postgres_conn_end(conn);
         return LKI_FAIL(err, LK_UNKNOWN, "nothing came back");
     }
-    lk_status status = __real_postgres_link_ask(link, statement, deadline, out, err);
+    lk_status status = __real_postgres_conn_ask(conn, statement, deadline, out, err);
     if (kind != LKS_REPLY_LOST || status != LK_OK) return status;
     if (out) PQclear(*out);
     if (out) *out = NULL;
-    cut(link);
-    postgres_link_end(link);
+    cut(conn);
+    postgres_conn_end(conn);
     return LKI_FAIL(err, LK_UNKNOWN, "the reply was lost");
 }
 
 /* The server has answered, and nobody hears of it. */
-static void swallow_answer(struct postgres_link *link)
+static void swallow_answer(struct postgres_conn *conn)
 {
-    struct pollfd poll_fd = {.fd = PQsocket(link->conn), .events = POLLIN};
+    struct pollfd poll_fd = {.fd = PQsocket(conn->pg), .events = POLLIN};
     char answer[1024];
 
-    (void)PQflush(link->conn);
+    (void)PQflush(conn->pg);
     (void)poll(&poll_fd, 1, 1000);
     while (recv(poll_fd.fd, answer, sizeof answer, MSG_DONTWAIT) > 0) {}
-    cut(link);
+    cut(conn);
 }
 
 /* What watchdogs ask. */
-FAKE(lk_status, postgres_link_send, struct postgres_link *link,
+FAKE(lk_status, postgres_conn_send, struct postgres_conn *conn,
      const struct postgres_statement *statement, struct lk_error *err)
 {
     bool is_asked = strstr(statement->sql, "jsonb_array_elements") != NULL;
     enum lks_fault_kind kind = is_asked ? lks_fault_of_sent() : LKS_NO_FAULT;
 
-    if (kind == LKS_REFUSED || kind == LKS_LATE) cut(link);
+    if (kind == LKS_REFUSED || kind == LKS_LATE) cut(conn);
     if (kind == LKS_LATE) return LK_OK;
-    lk_status status = __real_postgres_link_send(link, statement, err);
-    if (kind == LKS_REPLY_LOST && status == LK_OK) swallow_answer(link);
+    lk_status status = __real_postgres_conn_send(conn, statement, err);
+    if (kind == LKS_REPLY_LOST && status == LK_OK) swallow_answer(conn);
     return status;
 }

@@ -301,17 +301,17 @@ TEST(tcp_asks_soon_whether_the_other_side_is_there)
         int option, value;
     } rows[] = {{TCP_KEEPIDLE, 1}, {TCP_KEEPINTVL, 1}, {TCP_USER_TIMEOUT, 700}};
     lk_client *client = lkp_client_with(server, (struct lk_client_options){.command_ms = 700});
-    struct postgres_link *link = NULL;
+    struct postgres_conn *conn = NULL;
 
-    assert_int_equal(postgres_borrow(client, lki_context_deadline(client, 0), &link, NULL), LK_OK);
+    assert_int_equal(postgres_borrow(client, lki_context_deadline(client, 0), &conn, NULL), LK_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int value = 0;
         socklen_t size = sizeof value;
 
-        (void)getsockopt(PQsocket(link->conn), IPPROTO_TCP, rows[i].option, &value, &size);
+        (void)getsockopt(PQsocket(conn->pg), IPPROTO_TCP, rows[i].option, &value, &size);
         assert_int_equal(value, rows[i].value);
     }
-    postgres_return(client, link);
+    postgres_return(client, conn);
     lk_client_close(client);
 }
 

@@ -23,7 +23,7 @@ enum {
 
 static struct {
     struct lkp_server *server;
-    struct torture_links *links;
+    struct torture_links *conns;
     struct history_writer writer;
     char history[96];
     lk_client *clients[CLIENTS];
@@ -99,47 +99,47 @@ static lk_status take_turns(struct lks_wait *wait)
 
 /* ---- faults -------------------------------------------------------------------------------------------------- */
 
-static void hold_link(size_t link)
+static void hold_link(size_t conn)
 {
-    torture_links_set(world.links, link, LINK_HELD);
+    torture_links_set(world.conns, conn, LINK_HELD);
 }
 
-static void deafen_link(size_t link)
+static void deafen_link(size_t conn)
 {
-    torture_links_set(world.links, link, LINK_DEAF);
+    torture_links_set(world.conns, conn, LINK_DEAF);
 }
 
-static void close_link(size_t link)
+static void close_link(size_t conn)
 {
-    torture_links_set(world.links, link, LINK_CLOSED);
+    torture_links_set(world.conns, conn, LINK_CLOSED);
 }
 
-static void heal_link(size_t link)
+static void heal_link(size_t conn)
 {
-    torture_links_set(world.links, link, LINK_PASSES);
+    torture_links_set(world.conns, conn, LINK_PASSES);
 }
 
-static void pause_server(size_t link)
+static void pause_server(size_t conn)
 {
     lkp_server_signal(world.server, SIGSTOP);
 }
 
-static void resume_server(size_t link)
+static void resume_server(size_t conn)
 {
     lkp_server_signal(world.server, SIGCONT);
 }
 
-static void kill_server(size_t link)
+static void kill_server(size_t conn)
 {
     lkp_server_kill(world.server);
 }
 
-static void restart_server(size_t link)
+static void restart_server(size_t conn)
 {
     lkp_server_restart(world.server);
 }
 
-static void end_sessions(size_t link)
+static void end_sessions(size_t conn)
 {
     (void)lkp_ask(world.server, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
                                 " WHERE application_name LIKE 'lockkit %%'");
@@ -147,8 +147,8 @@ static void end_sessions(size_t link)
 
 static const struct {
     const char *name;
-    void (*begin)(size_t link);
-    void (*end)(size_t link);
+    void (*begin)(size_t conn);
+    void (*end)(size_t conn);
     int ms;
 } faults[] = {
     {"a link held past the lease", hold_link, heal_link, LEASE_MS + 500},
@@ -165,7 +165,7 @@ enum { FAULTS = sizeof faults / sizeof faults[0] };
 static void pass_on(int ms)
 {
     for (double until = lks_now_ms() + ms; lks_now_ms() < until;)
-        torture_links_step(world.links, 5);
+        torture_links_step(world.conns, 5);
 }
 
 static void have_faults(unsigned seed)
@@ -173,13 +173,13 @@ static void have_faults(unsigned seed)
     double until = lks_now_ms() + RUN_MS;
 
     for (size_t i = 0; lks_now_ms() < until; i++) {
-        size_t link = (size_t)draw(&seed, 0, CLIENTS - 1);
+        size_t conn = (size_t)draw(&seed, 0, CLIENTS - 1);
 
         pass_on(QUIET_MS);
         history_note(&world.writer, 0, "mark cut");
-        faults[i % FAULTS].begin(link);
+        faults[i % FAULTS].begin(conn);
         pass_on(faults[i % FAULTS].ms);
-        faults[i % FAULTS].end(link);
+        faults[i % FAULTS].end(conn);
         pass_on(100);
         history_note(&world.writer, 0, "mark healed");
     }
@@ -245,10 +245,10 @@ BEFORE_ALL()
 {
     world.server = lkp_server_start();
     (void)chmod(world.server->dir, 0777); /* the server may be nobody; this is not */
-    world.links = torture_links_open(
+    world.conns = torture_links_open(
         world.server->dir, lks_format("%s/.s.PGSQL.%d", world.server->dir, world.server->port),
         CLIENTS);
-    assert_non_null(world.links);
+    assert_non_null(world.conns);
     (void)snprintf(world.history, sizeof world.history, "%s/history", world.server->dir);
     assert_true(history_open(&world.writer, world.history));
     lk_client_close(lk_client_open(&(struct lk_client_options){.url = world.server->url}, NULL));
@@ -261,6 +261,6 @@ AFTER_ALL()
     for (size_t i = 0; i < CLIENTS; i++)
         lk_client_close(world.clients[i]);
     history_close(&world.writer);
-    torture_links_close(world.links);
+    torture_links_close(world.conns);
     lkp_server_stop(world.server);
 }

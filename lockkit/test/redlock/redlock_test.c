@@ -80,14 +80,14 @@ TEST(a_vote_had_anew_counts_once_a_majority_is_confirmed_without_it)
     };
     struct redlock *self = make(5);
 
-    self->is_tended = true;
+    self->is_regaining = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (size_t k = 0; k < 5; k++) {
             set_member(self, k, k == 0 ? LKI_VOTE_REGAINED : LKI_VOTE_COUNTED, LOCK_HELD, 1000);
             atomic_store(&self->members[k].confirmed_at, cases[i].confirmed[k]);
         }
         atomic_store(&self->members[0].since, 100);
-        lki_redlock_tend(self, false);
+        lki_redlock_regain_votes(self, false);
         assert_int_equal(atomic_load(&self->members[0].vote), cases[i].expected);
     }
     free(self);

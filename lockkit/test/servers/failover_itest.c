@@ -349,12 +349,12 @@ TEST(a_release_that_is_owed_to_the_old_primary_reaches_the_new_one)
     (void)snprintf(from, sizeof from, "%s", lkt_tell(topology, "primary"));
     (void)lkt_tell(topology, "pause %s", from);
     assert_int_equal(lk_lock_release(lock, NULL), LK_UNKNOWN);
-    assert_true(lk_client_owes(client));
+    assert_true(lk_client_has_pending_undo(client));
     wait_for_switch(topology, from);
     struct lks_server *now = lkt_server(topology, lkt_tell(topology, "primary"));
 
     LKS_EVENTUALLY(LKS_INTEGER(now, "EXISTS", "owed") == 0, SWITCH_MS);
-    LKS_EVENTUALLY(!lk_client_owes(client), SWITCH_MS);
+    LKS_EVENTUALLY(!lk_client_has_pending_undo(client), SWITCH_MS);
     (void)lkt_tell(topology, "resume %s", from);
     lk_lock_free(lock);
     lk_client_close(client);

@@ -39,9 +39,9 @@ static lk_status use(lk_client *client, const char *key, int64_t wait_ms, struct
 
 /* ---- a wait ------------------------------------------------------------------------------------------ */
 
-TEST(an_impatient_wait_ends_with_the_server)
+TEST(a_fail_fast_wait_ends_with_the_server)
 {
-    lk_client *client = lks_client_with(server, (struct lk_client_options){.is_impatient = true});
+    lk_client *client = lks_client_with(server, (struct lk_client_options){.fail_fast = true});
     struct lk_error err = {0};
 
     lks_server_kill(server);

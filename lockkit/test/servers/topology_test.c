@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "servers/scout.h"
 #include "servers/topology_inside.h"
+#include "servers/topology_refresh.h"
 #include "test/support/testing.h"
 
 enum { PORTS_MAX = 4, ASKED_MAX = 256, SLOT = 7 };
@@ -128,7 +128,7 @@ static int end(void **state)
 static lk_status look(void)
 {
     world.asked[0] = '\0';
-    return lki_scout_look(world.topology, NULL);
+    return lki_topology_refresh(world.topology, NULL);
 }
 
 static void assert_owner(int port)
@@ -143,11 +143,11 @@ static void assert_owner(int port)
 /* "127.0.0.1:4": as a redirection names it. The reference is the caller's. */
 static struct lki_node *name_server(const char *address)
 {
-    struct lki_node *told_by = lki_topology_node(world.topology, SLOT, NULL);
-    struct lki_node *node = lki_topology_at(world.topology, lk_bytes_of(address), told_by, NULL);
+    struct lki_node *named_by = lki_topology_node(world.topology, SLOT, NULL);
+    struct lki_node *node = lki_topology_at(world.topology, lk_bytes_of(address), named_by, NULL);
 
     assert_non_null(node);
-    lki_node_unref(told_by);
+    lki_node_unref(named_by);
     return node;
 }
 
@@ -283,12 +283,12 @@ TEST(a_redirection_without_address_changes_nothing)
     static const char *const addresses[] = {"", ":", ":0", "127.0.0.1", "127.0.0.1:", "a:99999"};
 
     assert_int_equal(look(), LK_OK);
-    struct lki_node *told_by = lki_topology_node(world.topology, SLOT, NULL);
+    struct lki_node *named_by = lki_topology_node(world.topology, SLOT, NULL);
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++)
-        lki_topology_moved(world.topology, SLOT, lk_bytes_of(addresses[i]), told_by);
+        lki_topology_moved(world.topology, SLOT, lk_bytes_of(addresses[i]), named_by);
     assert_owner(1);
-    lki_topology_moved(world.topology, SLOT, lk_bytes_of(":3"), told_by); /* where it was told */
-    lki_node_unref(told_by);
+    lki_topology_moved(world.topology, SLOT, lk_bytes_of(":3"), named_by); /* where it was told */
+    lki_node_unref(named_by);
     assert_owner(3);
 }
 

@@ -18,7 +18,7 @@ static struct {
     atomic_bool is_lost;
     _Atomic unsigned char owners[LKI_SLOTS];
     atomic_ulong epoch;
-    atomic_int doubts;
+    atomic_int refreshes;
     atomic_int askings;
     atomic_int looks;
     atomic_int sent[LKS_FLEET];
@@ -95,12 +95,12 @@ FAKE(void, lki_topology_moved, struct lki_topology *topology, int slot, struct l
     }
 }
 
-FAKE(void, lki_topology_doubt, struct lki_topology *topology)
+FAKE(void, lki_topology_refresh_soon, struct lki_topology *topology)
 {
     if (is_ours(topology)) {
-        atomic_fetch_add(&fleet.doubts, 1);
+        atomic_fetch_add(&fleet.refreshes, 1);
     } else {
-        __real_lki_topology_doubt(topology);
+        __real_lki_topology_refresh_soon(topology);
     }
 }
 
@@ -184,7 +184,7 @@ void lks_fleet_start(struct lks_server *const *servers, size_t count, bool is_cl
         if (is_cluster) owner = owner + 1 < count ? owner + 1 : 0;
     }
     atomic_store(&fleet.is_lost, false);
-    atomic_store(&fleet.doubts, 0);
+    atomic_store(&fleet.refreshes, 0);
     atomic_store(&fleet.askings, 0);
     atomic_store(&fleet.looks, 0);
     atomic_store(&fleet.lies_left, 0);
@@ -207,9 +207,9 @@ unsigned long lks_fleet_references(size_t node)
     return atomic_load(&fleet.nodes[node].references);
 }
 
-int lks_fleet_doubts(void)
+int lks_fleet_refreshes(void)
 {
-    return atomic_load(&fleet.doubts);
+    return atomic_load(&fleet.refreshes);
 }
 
 int lks_fleet_askings(void)

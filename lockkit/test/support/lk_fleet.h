@@ -3,7 +3,7 @@
  * the servers knowing of each other; and lies in their answers. A test that uses this has in its head
  * comment:
  * link: -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary -Wl,--wrap=lki_topology_at
- * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_epoch
+ * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_topology_epoch
  * link: -Wl,--wrap=lki_topology_is_cluster
  * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_redis_send
  */
@@ -24,7 +24,7 @@ struct lki_topology *lks_fleet_topology(void);
 
 /* References that are held now. */
 unsigned long lks_fleet_references(size_t node);
-int lks_fleet_doubts(void);
+int lks_fleet_refreshes(void);
 int lks_fleet_askings(void);     /* ASKINGs sent */
 int lks_fleet_looks(void);       /* for the server of a slot */
 int lks_fleet_sent(size_t node); /* pipelines, lies too */

@@ -45,7 +45,7 @@ FAKE(bool, lki_clock_wait, pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t
 void lks_hub_put_clock_forward(int64_t ms)
 {
     atomic_fetch_add(&ahead_ns, ms * NS_PER_MS);
-    lki_hub_look_again(world.hub);
+    lki_hub_recheck(world.hub);
 }
 
 /* ---- a hub with its thread ------------------------------------------------------------------------ */

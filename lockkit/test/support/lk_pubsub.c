@@ -50,8 +50,8 @@ static struct {
     struct server servers[LKS_PUBSUB_SERVERS];
 } world = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-pthread_t lks_pubsub_hearer;
-unsigned lks_pubsub_doubts;
+pthread_t lks_pubsub_listener;
+unsigned lks_pubsub_refreshes;
 unsigned lks_pubsub_wrong_verbs;
 
 static void ring_locked(struct server *server)
@@ -217,7 +217,7 @@ FAKE(lk_status, lki_redis_receive, struct lki_redis *redis, lk_reply **out, stru
     bool is_cut = server->is_cut;
     if (!is_cut && server->queue_count > 0) {
         *out = server->queue[0];
-        lks_pubsub_hearer = pthread_self();
+        lks_pubsub_listener = pthread_self();
         server->queue_count--;
         memmove((void *)server->queue, (void *)(server->queue + 1),
                 server->queue_count * sizeof(struct lk_reply *));
@@ -272,11 +272,11 @@ FAKE(void, lki_node_unref, struct lki_node *node)
     if (node) atomic_fetch_sub(&node->references, 1);
 }
 
-FAKE(void, lki_topology_doubt, struct lki_topology *topology)
+FAKE(void, lki_topology_refresh_soon, struct lki_topology *topology)
 {
     (void)topology;
     (void)pthread_mutex_lock(&world.mutex);
-    lks_pubsub_doubts++;
+    lks_pubsub_refreshes++;
     (void)pthread_cond_broadcast(&world.changed);
     (void)pthread_mutex_unlock(&world.mutex);
 }
@@ -306,7 +306,7 @@ void lks_pubsub_start(bool is_sharded)
     world.is_sharded = is_sharded;
     memset(world.owners, 0, sizeof world.owners);
     memset(world.known, 0, sizeof world.known);
-    lks_pubsub_doubts = lks_pubsub_wrong_verbs = 0;
+    lks_pubsub_refreshes = lks_pubsub_wrong_verbs = 0;
     for (int i = 0; i < LKS_PUBSUB_SERVERS; i++) {
         world.servers[i] = (struct server){.node.endpoint.port = FIRST_PORT + i,
                                            .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};

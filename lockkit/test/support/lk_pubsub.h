@@ -5,7 +5,7 @@
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
- * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_moved
+ * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_topology_moved
  * link: -Wl,--wrap=lki_topology_is_sharded
  */
 #ifndef LK_PUBSUB_H
@@ -42,8 +42,8 @@ bool lks_pubsub_stop(void);
 struct lki_topology *lks_pubsub_topology(void);
 struct lks_pubsub_counts *lks_pubsub_counts(int server);
 /* The thread that heard last. */
-extern pthread_t lks_pubsub_hearer;
-extern unsigned lks_pubsub_doubts;
+extern pthread_t lks_pubsub_listener;
+extern unsigned lks_pubsub_refreshes;
 extern unsigned lks_pubsub_wrong_verbs; /* subscriptions by slot where there are none, or not */
 
 void lks_pubsub_say(int server, const char *kind, const char *channel, const char *text);

@@ -4,7 +4,7 @@
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
- * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_moved
+ * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_topology_moved
  * link: -Wl,--wrap=lki_topology_is_sharded -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait
  */
@@ -77,7 +77,7 @@ TEST(a_dead_server_delays_nobody_else)
     lks_hub_join_within(1, "b", 0);
     assert_true(
         lks_pubsub_reaches(&lks_pubsub_counts(1)->failures, 5)); /* in a longer pause by now */
-    assert_true(lks_pubsub_reaches(&lks_pubsub_doubts, 5));
+    assert_true(lks_pubsub_reaches(&lks_pubsub_refreshes, 5));
     lks_hub_join(0, "a");
     publish(0, "a");
 
@@ -94,7 +94,7 @@ TEST(a_break_wakes_only_those_whose_server_it_was)
     lks_pubsub_cut(1, LKS_WELL);
     assert_int_equal(lks_hub_wait_long(1), LK_OK);
     assert_true(lks_pubsub_reaches(&lks_pubsub_counts(1)->subscribes, 2));
-    assert_true(lks_pubsub_reaches(&lks_pubsub_doubts, 1));
+    assert_true(lks_pubsub_reaches(&lks_pubsub_refreshes, 1));
 
     assert_int_equal(lks_hub_look(0), LK_BUSY);
     assert_int_equal(lks_pubsub_read(&lks_pubsub_counts(0)->closes), 0);
@@ -154,7 +154,7 @@ TEST_WITH(all_go_to_the_new_primary_and_are_woken, start_primary, stop_hub)
     lks_hub_join(1, "b");
     lks_pubsub_move(NULL, 1);
     lks_pubsub_learn();
-    lki_hub_look_again(lks_hub());
+    lki_hub_recheck(lks_hub());
     assert_int_equal(lks_hub_wait_long(0), LK_OK);
     assert_int_equal(lks_hub_wait_long(1), LK_OK);
     assert_true(lks_pubsub_reaches(&lks_pubsub_counts(1)->subscribes, 2));
@@ -170,7 +170,7 @@ TEST_WITH(the_primary_that_is_still_one_is_kept, start_primary, stop_hub)
 {
     lks_hub_join(0, "a");
     lks_hub_join(2, "settle");
-    lki_hub_look_again(lks_hub());
+    lki_hub_recheck(lks_hub());
     lks_hub_settle(0, "settle");
 
     assert_int_equal(lks_hub_look(0), LK_BUSY);
@@ -185,7 +185,7 @@ TEST_WITH(while_no_primary_is_known_the_old_one_is_listened_to, start_primary, s
     lks_hub_join(2, "settle");
     lks_pubsub_move(NULL, LKS_NO_SERVER);
     lks_pubsub_learn();
-    lki_hub_look_again(lks_hub());
+    lki_hub_recheck(lks_hub());
     lks_hub_settle(0, "settle");
     assert_int_equal(lks_pubsub_read(&lks_pubsub_counts(0)->closes), 0);
     publish(0, "a");

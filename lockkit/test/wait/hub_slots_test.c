@@ -4,7 +4,7 @@
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
- * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_moved
+ * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_topology_moved
  * link: -Wl,--wrap=lki_topology_is_sharded -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait
  */
@@ -100,7 +100,7 @@ TEST(a_cluster_that_is_down_is_asked_again_with_pauses_and_keeps_what_it_has)
     int64_t took_ms = (lki_clock_now() - begin) / NS_PER_MS;
 
     assert_true(took_ms >= 1 + 2 + 4 + 8 + 16); /* the pauses after the first, at their shortest */
-    assert_true(lks_pubsub_reaches(&lks_pubsub_doubts, 5));
+    assert_true(lks_pubsub_reaches(&lks_pubsub_refreshes, 5));
     assert_int_equal(lks_hub_look(1), LK_BUSY);
     assert_int_equal(lks_pubsub_read(&lks_pubsub_counts(0)->closes), 0);
     lks_pubsub_set_mood(0, LKS_WELL);
@@ -117,7 +117,7 @@ TEST(who_sleeps_while_a_slot_moves_is_woken_when_it_is_subscribed_there)
     lks_pubsub_say(0, "sunsubscribe", "a", "0");
     assert_int_equal(lks_hub_wait_long(0), LK_OK);
     assert_int_equal(lks_pubsub_read(&lks_pubsub_counts(1)->subscribes), 1);
-    assert_true(lks_pubsub_reaches(&lks_pubsub_doubts, 1));
+    assert_true(lks_pubsub_reaches(&lks_pubsub_refreshes, 1));
     assert_int_equal(lks_hub_look(0), LK_BUSY);
     publish(1, "a");
 
@@ -131,7 +131,7 @@ TEST(a_channel_that_the_topology_has_elsewhere_is_left_and_asked_for_there)
     lks_hub_join(2, "settle");
     lks_pubsub_move("a", 1);
     lks_pubsub_learn();
-    lki_hub_look_again(lks_hub());
+    lki_hub_recheck(lks_hub());
     assert_int_equal(lks_hub_wait_long(0), LK_OK); /* it may have missed something */
     assert_true(lks_pubsub_reaches(&lks_pubsub_counts(0)->unsubscribes, 1));
     publish(0, "a"); /* the old one has no say any more */
@@ -151,7 +151,7 @@ TEST(a_channel_that_nobody_waits_for_is_just_left_when_it_moves)
     lks_hub_join(2, "settle");
     lks_pubsub_move("a", 1);
     lks_pubsub_learn();
-    lki_hub_look_again(lks_hub());
+    lki_hub_recheck(lks_hub());
     assert_true(lks_pubsub_reaches(&lks_pubsub_counts(0)->unsubscribes, 1));
     lks_hub_settle(0, "settle");
 
@@ -178,7 +178,7 @@ TEST(channels_that_stay_are_left_alone_when_the_topology_changes)
     lks_hub_join(2, "settle");
     lks_pubsub_move("settle", 1);
     lks_pubsub_learn();
-    lki_hub_look_again(lks_hub());
+    lki_hub_recheck(lks_hub());
     assert_int_equal(lks_hub_wait_long(2), LK_OK);
 
     assert_int_equal(lks_hub_look(0), LK_BUSY);
@@ -198,7 +198,7 @@ TEST(a_channel_whose_server_is_not_known_is_asked_for_once_it_is)
     assert_int_equal(lks_hub_look(0), LK_BUSY);
     lks_pubsub_move(NULL, 1);
     lks_pubsub_learn();
-    lki_hub_look_again(lks_hub());
+    lki_hub_recheck(lks_hub());
 
     assert_int_equal(lks_hub_wait_long(0), LK_OK);
     lks_hub_leave(0);

@@ -5,7 +5,7 @@
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
- * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_moved
+ * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_topology_moved
  * link: -Wl,--wrap=lki_topology_is_sharded
  */
 #include <pthread.h>

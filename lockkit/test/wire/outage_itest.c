@@ -146,19 +146,19 @@ TEST(a_release_that_was_refused_is_made_up_for)
     struct lk_error err = {0};
 
     assert_int_equal(lks_acquire(lock, 0, 600000), LK_OK);
-    assert_false(lk_client_owes(client));
+    assert_false(lk_client_has_pending_undo(client));
     pthread_t whose = lks_busy_begin(server);
     lk_status status = lk_lock_release(lock, &err);
-    bool is_owed = lk_client_owes(client);
+    bool is_owed = lk_client_has_pending_undo(client);
     lks_nap(500); /* it is refused again meanwhile */
-    bool is_still_owed = lk_client_owes(client);
+    bool is_still_owed = lk_client_has_pending_undo(client);
     lks_busy_end(server, whose);
     double over_ms = lks_now_ms();
 
     assert_int_equal(status, LK_UNREACHABLE);
     assert_non_null(strstr(err.text, "BUSY Redis is busy"));
     assert_true(is_owed && is_still_owed);
-    LKS_EVENTUALLY(!lk_client_owes(client), 10000);
+    LKS_EVENTUALLY(!lk_client_has_pending_undo(client), 10000);
     print_message("# made up for after %.0f ms\n", lks_now_ms() - over_ms);
     assert_int_equal(LKS_INTEGER(server, "EXISTS", "owed"), 0);
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK); /* who repeats it all the same */
@@ -179,12 +179,12 @@ TEST(so_is_a_release_of_permits)
                      LK_OK);
     pthread_t whose = lks_busy_begin(server);
     lk_status status = lk_permits_release(permits, taken, 2, NULL);
-    bool is_owed = lk_client_owes(client);
+    bool is_owed = lk_client_has_pending_undo(client);
     lks_busy_end(server, whose);
 
     assert_int_equal(status, LK_UNREACHABLE);
     assert_true(is_owed);
-    LKS_EVENTUALLY(!lk_client_owes(client), 10000);
+    LKS_EVENTUALLY(!lk_client_has_pending_undo(client), 10000);
     assert_string_equal(LKS_TEXT(server, "GET", "owed-permits"), "2");
     lk_permits_free(permits);
     lk_client_close(client);

@@ -69,10 +69,10 @@ static void answer(const struct fixture *self, const char *text)
     assert_int_equal(write(self->server, text, strlen(text)), (ssize_t)strlen(text));
 }
 
-static lk_status introduce(const struct fixture *self)
+static lk_status load_first(const struct fixture *self)
 {
-    return lki_redis_introduce(self->redis, &self->endpoint, "return 1",
-                               lki_clock_after_ms(LIMIT_MS), NULL);
+    return lki_redis_load_script(self->redis, &self->endpoint, "return 1",
+                                 lki_clock_after_ms(LIMIT_MS), NULL);
 }
 
 /* PING, and its answer as a text; "": none. */
@@ -92,8 +92,8 @@ TEST(answers_to_introductions_are_nobodys, const struct fixture *self)
 {
     char text[128];
 
-    assert_int_equal(introduce(self), LK_OK);
-    assert_int_equal(introduce(self), LK_OK);
+    assert_int_equal(load_first(self), LK_OK);
+    assert_int_equal(load_first(self), LK_OK);
     answer(self, "+1\r\n+2\r\n+3\r\n+4\r\n-NOPERM 5\r\n+6\r\n+mine\r\n");
     assert_int_equal(ping(self, text), LK_OK);
     assert_string_equal(text, "mine");
@@ -165,7 +165,7 @@ TEST(one_that_could_not_be_sent_leaves_nothing_behind, const struct fixture *sel
     char text[128];
 
     has_no_memory = true;
-    lk_status status = introduce(self);
+    lk_status status = load_first(self);
     has_no_memory = false;
     assert_int_equal(status, LK_NO_MEMORY);
     answer(self, "+mine\r\n");
@@ -205,7 +205,7 @@ TEST(who_cannot_log_in_again_is_not_heard, const struct fixture *self)
 {
     char text[128];
 
-    assert_int_equal(introduce(self), LK_OK);
+    assert_int_equal(load_first(self), LK_OK);
     answer(self, "+1\r\n+2\r\n-WRONGPASS\r\n+not as the user\r\n");
     assert_int_equal(ping(self, text), LK_UNKNOWN);
     assert_string_equal(text, "");
@@ -221,7 +221,7 @@ TEST(what_a_server_repeats_is_not_told, struct fixture *self)
     short events = 0;
     char text[128];
 
-    assert_int_equal(introduce(self), LK_OK);
+    assert_int_equal(load_first(self), LK_OK);
     answer(self, parrot);
     answer(self, "+2\r\n+3\r\n+mine\r\n");
     assert_int_equal(ping(self, text), LK_OK);

@@ -229,9 +229,9 @@ TEST(with_a_loader_it_stays_by_digest_and_is_introduced)
     struct lki_request *request = lki_script_request(&variant, &(struct lki_call){.script = "any"});
 
     assert_non_null(request);
-    assert_null(request->introduce);
+    assert_null(request->load_first);
     assert_true(lki_script_spell_out(request, true));
-    assert_ptr_equal(request->introduce, &variant);
+    assert_ptr_equal(request->load_first, &variant);
     check_words(request, (const char *const[]){"EVALSHA", "0123", "0", NULL});
     assert_false(lki_script_spell_out(request, true));
     free(request);

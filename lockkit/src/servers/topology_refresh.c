@@ -4,7 +4,7 @@
  * did is asked before the others, and an older configuration is not believed. A cluster's servers are
  * asked before those of the URL, which may call the same servers by other names.
  */
-#include "scout.h"
+#include "topology_refresh.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -18,13 +18,13 @@
 #include "wire/script.h"
 
 enum {
-    TROUBLE_TICK_MS = 100,      /* while some server is out of reach, or somebody doubts */
+    DEGRADED_TICK_MS = 100,     /* while some server is out of reach, or somebody doubts */
     SENTINELS_AGREE_MS = 10000, /* all know of a failover by then */
 };
 
 /* A plain server is a topology of one: there is nobody to ask for others. */
-static lk_status ask_nobody(const struct lki_endpoint *server, const struct lki_url *url,
-                            int64_t deadline, struct lki_view *out, struct lk_error *err)
+static lk_status copy_server(const struct lki_endpoint *server, const struct lki_url *url,
+                             int64_t deadline, struct lki_view *out, struct lk_error *err)
 {
     (void)url;
     (void)deadline;
@@ -40,7 +40,7 @@ static const struct {
                      struct lki_view *out, struct lk_error *err);
     int64_t tick_ms; /* how often without a reason; 0: there will never be news */
 } kinds[] = {
-    [LKI_URL_SINGLE] = {ask_nobody, 0},
+    [LKI_URL_SINGLE] = {copy_server, 0},
     [LKI_URL_SENTINEL] = {lki_sentinel_ask, 1000},
     [LKI_URL_CLUSTER] = {lki_cluster_ask, 5000},
 };
@@ -66,14 +66,14 @@ static void forget_version(struct lki_topology *topology, size_t behind)
         topology->version = LLONG_MIN;
 }
 
-lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err)
+lk_status lki_topology_refresh(struct lki_topology *topology, struct lk_error *err)
 {
     struct lki_endpoint whom = {0};
     struct lk_error why = {0};
     lk_status status = LKI_FAIL(&why, LK_UNREACHABLE, "nobody to ask");
     size_t behind = 0;
 
-    atomic_store(&topology->is_doubted, false);
+    atomic_store(&topology->is_refresh_due, false);
     for (size_t i = 0; status != LK_OK && !atomic_load(&topology->is_stopping) &&
                        lki_topology_candidate(topology, i, &whom);
          i++) {
@@ -83,7 +83,7 @@ lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err)
         lki_endpoint_done(&whom);
         if (status == LK_OK) {
             topology->first_candidate += i;
-            if (lki_topology_take(topology, &view)) lki_topology_tell_change(topology);
+            if (lki_topology_apply(topology, &view)) lki_topology_notify_change(topology);
         }
         behind += status != LK_OK && view.count > 0;
         lki_view_done(&view);
@@ -121,7 +121,7 @@ static void listen_to_sentinel(struct lki_topology *topology)
 }
 
 /* Read what the Sentinel said; whether it said anything. */
-static void hear_sentinel(struct lki_topology *topology)
+static void read_sentinel(struct lki_topology *topology)
 {
     lk_reply *message = NULL;
 
@@ -134,21 +134,21 @@ static void hear_sentinel(struct lki_topology *topology)
         }
         struct lk_bytes kind = lk_reply_bytes(lk_reply_at(message, 0));
         if (kind.data && strcmp(kind.data, "message") == 0)
-            atomic_store(&topology->is_doubted, true);
+            atomic_store(&topology->is_refresh_due, true);
         lk_reply_free(message);
     } while (message);
 }
 
 /* Until there is a reason to look, but not sooner than TROUBLE_TICK_MS after the last look. */
-static void sleep_until_next(struct lki_topology *topology, int64_t looked_at)
+static void sleep_until_next(struct lki_topology *topology, int64_t refreshed_at)
 {
     int64_t tick_ms = kinds[topology->url->kind].tick_ms;
-    int64_t earliest = looked_at + (int64_t)TROUBLE_TICK_MS * NS_PER_MS;
+    int64_t earliest = refreshed_at + (int64_t)DEGRADED_TICK_MS * NS_PER_MS;
     int64_t latest =
-        lki_topology_is_troubled(topology) ? earliest : looked_at + tick_ms * NS_PER_MS;
+        lki_topology_is_degraded(topology) ? earliest : refreshed_at + tick_ms * NS_PER_MS;
 
     while (!atomic_load(&topology->is_stopping)) {
-        int64_t until = atomic_load(&topology->is_doubted) ? earliest : latest;
+        int64_t until = atomic_load(&topology->is_refresh_due) ? earliest : latest;
         struct pollfd fds[] = {
             {.fd = topology->poke_fd, .events = POLLIN},
             {.fd = topology->listener ? lki_redis_fd(topology->listener) : -1, .events = POLLIN}};
@@ -158,23 +158,23 @@ static void sleep_until_next(struct lki_topology *topology, int64_t looked_at)
         (void)poll(fds, 2, lki_clock_left_ms(until));
         ssize_t got = read(topology->poke_fd, &pokes, sizeof pokes);
         (void)got; /* empty: it was something else that woke us */
-        hear_sentinel(topology);
+        read_sentinel(topology);
     }
 }
 
-void *lki_scout_main(void *arg)
+void *lki_topology_refresh_main(void *arg)
 {
     struct lki_topology *topology = arg;
     bool is_needed = kinds[topology->url->kind].tick_ms > 0;
 
     topology->is_open = true;
     while (is_needed && !atomic_load(&topology->is_stopping)) {
-        int64_t looked_at = lki_clock_now();
+        int64_t refreshed_at = lki_clock_now();
 
-        (void)lki_scout_look(topology, NULL);
+        (void)lki_topology_refresh(topology, NULL);
         lki_topology_reap(topology);
         listen_to_sentinel(topology);
-        sleep_until_next(topology, looked_at);
+        sleep_until_next(topology, refreshed_at);
     }
     return NULL;
 }
@@ -194,7 +194,7 @@ static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *
     lk_reply *reply = NULL;
 
     if (!endpoint->loader) return LK_OK;
-    lk_status status = lki_redis_introduce(redis, endpoint, text, deadline, err);
+    lk_status status = lki_redis_load_script(redis, endpoint, text, deadline, err);
     if (status == LK_OK)
         status =
             lki_redis_exchange(redis, &(struct lk_command){&ping, 1}, 1, deadline, &reply, err);
@@ -210,10 +210,10 @@ static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *
     return status;
 }
 
-lk_status lki_scout_open(struct lki_topology *topology, struct lk_error *err)
+lk_status lki_topology_refresh_open(struct lki_topology *topology, struct lk_error *err)
 {
     struct lki_redis *first = NULL;
-    lk_status status = lki_scout_look(topology, err);
+    lk_status status = lki_topology_refresh(topology, err);
 
     if (status != LK_OK) return status;
     struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, err);

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "redlock/seat.h"
+#include "redlock/quorum_server.h"
 #include "test/support/testing.h"
 
 /* The text at the end of a page, behind which no byte may be read. */
@@ -55,7 +55,7 @@ TEST(a_server_is_known_by_two_lines_of_its_info)
         struct lki_identity identity;
 
         memset(&identity, 'x', sizeof identity);
-        lki_seat_read_identity(&identity, server, replication);
+        lki_quorum_server_read_identity(&identity, server, replication);
         assert_true(identity.is_asked);
         assert_string_equal(identity.run_id, cases[i].run_id);
         assert_int_equal(identity.is_replica, cases[i].is_replica);
@@ -68,7 +68,7 @@ TEST(a_server_that_tells_nothing_is_asked_all_the_same)
 {
     struct lki_identity identity = {.is_replica = true};
 
-    lki_seat_read_identity(&identity, (struct lk_bytes){0}, (struct lk_bytes){0});
+    lki_quorum_server_read_identity(&identity, (struct lk_bytes){0}, (struct lk_bytes){0});
     assert_true(identity.is_asked);
     assert_false(identity.is_replica);
     assert_string_equal(identity.run_id, "");

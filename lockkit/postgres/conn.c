@@ -5,9 +5,9 @@
  * a line that is cut we hear first, within command_ms, and the server later. A pooler takes no such settings; then the
  * defaults hold.
  *
- * Threads: one at a time per link. libpq looks names up while it begins to connect; that alone can block.
+ * Threads: one at a time per connection. libpq looks names up while it begins to connect; that alone can block.
  */
-#include "link.h"
+#include "conn.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -34,10 +34,10 @@ static const char *line_of(const char *text, char out[POSTGRES_TEXT_MAX])
 
 static void note_warning(void *arg, const PGresult *notice)
 {
-    struct postgres_link *link = arg;
+    struct postgres_conn *conn = arg;
 
     (void)notice;
-    link->is_warned = true;
+    conn->is_warned = true;
 }
 
 /* ---- connecting ------------------------------------------------------------------------------------ */
@@ -92,39 +92,39 @@ static PGconn *start(lk_client *client, const char *name, const char *options)
     return PQconnectStartParams(keywords, values, 1);
 }
 
-struct postgres_link *postgres_link_begin(lk_client *client, struct lk_error *err)
+struct postgres_conn *postgres_conn_begin(lk_client *client, struct lk_error *err)
 {
     struct postgres *self = client->backend_state;
-    struct postgres_link *link = calloc(1, sizeof *link);
+    struct postgres_conn *conn = calloc(1, sizeof *conn);
     char text[POSTGRES_TEXT_MAX];
 
-    if (!link) {
+    if (!conn) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a connection");
         return NULL;
     }
-    (void)snprintf(link->name, sizeof link->name, "lockkit %s:%lu", client->uuid,
-                   atomic_fetch_add(&self->links, 1) + 1);
-    link->connected_at = lki_clock_now();
-    link->turn = &self->turn;
-    link->conn = start(client, link->name, atomic_load(&self->is_pooled) ? NULL : "options");
-    if (link->conn && PQstatus(link->conn) != CONNECTION_BAD) {
-        (void)PQsetNoticeReceiver(link->conn, note_warning, link);
-        return link;
+    (void)snprintf(conn->name, sizeof conn->name, "lockkit %s:%lu", client->uuid,
+                   atomic_fetch_add(&self->conns, 1) + 1);
+    conn->connected_at = lki_clock_now();
+    conn->turn = &self->turn;
+    conn->pg = start(client, conn->name, atomic_load(&self->is_pooled) ? NULL : "options");
+    if (conn->pg && PQstatus(conn->pg) != CONNECTION_BAD) {
+        (void)PQsetNoticeReceiver(conn->pg, note_warning, conn);
+        return conn;
     }
     /* It quotes the URL, with its password. */
-    const char *why = link->conn ? line_of(PQerrorMessage(link->conn), text) : "";
-    (void)LKI_FAIL(err, link->conn ? LK_INVALID : LK_NO_MEMORY, "a URL of PostgreSQL: %.*s",
+    const char *why = conn->pg ? line_of(PQerrorMessage(conn->pg), text) : "";
+    (void)LKI_FAIL(err, conn->pg ? LK_INVALID : LK_NO_MEMORY, "a URL of PostgreSQL: %.*s",
                    (int)strcspn(why, "\""), why);
-    postgres_link_close(link);
+    postgres_conn_close(conn);
     return NULL;
 }
 
 /* A log-in that is refused stays so; all else may pass. */
-static lk_status connect_failed(const struct postgres_link *link, struct lk_error *err)
+static lk_status connect_failed(const struct postgres_conn *conn, struct lk_error *err)
 {
     static const char *const final[] = {"authentication", "no pg_hba.conf entry", "does not exist",
                                         "no password supplied", "not permitted to log in"};
-    const char *text = PQerrorMessage(link->conn);
+    const char *text = PQerrorMessage(conn->pg);
     char line[POSTGRES_TEXT_MAX];
     lk_status status = LK_UNREACHABLE;
 
@@ -134,101 +134,99 @@ static lk_status connect_failed(const struct postgres_link *link, struct lk_erro
     return LKI_FAIL(err, status, "%s", line_of(text, line));
 }
 
-lk_status postgres_link_go_on(struct postgres_link *link, short *out_events, struct lk_error *err)
+lk_status postgres_conn_go_on(struct postgres_conn *conn, short *out_events, struct lk_error *err)
 {
-    PostgresPollingStatusType step = PQconnectPoll(link->conn);
+    PostgresPollingStatusType step = PQconnectPoll(conn->pg);
 
     *out_events = step == PGRES_POLLING_READING ? POLLIN : 0;
     if (step == PGRES_POLLING_WRITING) *out_events = POLLOUT;
     if (*out_events != 0) return LK_BUSY;
-    if (step == PGRES_POLLING_OK && PQsetnonblocking(link->conn, 1) == 0) return LK_OK;
-    return connect_failed(link, err);
+    if (step == PGRES_POLLING_OK && PQsetnonblocking(conn->pg, 1) == 0) return LK_OK;
+    return connect_failed(conn, err);
 }
 
 /* A pooler makes up the number of our session's process. */
-static lk_status find_pooler(struct postgres *self, struct postgres_link *link, int64_t deadline,
+static lk_status find_pooler(struct postgres *self, struct postgres_conn *conn, int64_t deadline,
                              struct lk_error *err)
 {
     const struct postgres_statement ask = {.sql = "SELECT pg_catalog.pg_backend_pid()"};
     PGresult *answer = NULL;
-    lk_status status = postgres_link_ask(link, &ask, deadline, &answer, err);
+    lk_status status = postgres_conn_ask(conn, &ask, deadline, &answer, err);
 
-    if (status == LK_OK && strtol(PQgetvalue(answer, 0, 0), NULL, 10) != PQbackendPID(link->conn))
+    if (status == LK_OK && strtol(PQgetvalue(answer, 0, 0), NULL, 10) != PQbackendPID(conn->pg))
         atomic_store(&self->is_pooled, true);
     atomic_store(&self->is_known, status == LK_OK);
     PQclear(answer);
     return status;
 }
 
-lk_status postgres_link_open(lk_client *client, int64_t deadline, struct postgres_link **out,
+lk_status postgres_conn_open(lk_client *client, int64_t deadline, struct postgres_conn **out,
                              struct lk_error *err)
 {
     struct postgres *self = client->backend_state;
     struct lk_error why = {0};
-    struct postgres_link *link = postgres_link_begin(client, &why);
-    lk_status status = link ? LK_BUSY : why.code;
+    struct postgres_conn *conn = postgres_conn_begin(client, &why);
+    lk_status status = conn ? LK_BUSY : why.code;
     short events = POLLOUT;
 
-    while (link && status == LK_BUSY) {
-        if (!lki_clock_poll(PQsocket(link->conn), events, deadline))
-            status =
-                LKI_FAIL(&why, LK_UNREACHABLE, "%s: no connection in time", PQhost(link->conn));
+    while (conn && status == LK_BUSY) {
+        if (!lki_clock_poll(PQsocket(conn->pg), events, deadline))
+            status = LKI_FAIL(&why, LK_UNREACHABLE, "%s: no connection in time", PQhost(conn->pg));
         else
-            status = postgres_link_go_on(link, &events, &why);
+            status = postgres_conn_go_on(conn, &events, &why);
     }
     if (status != LK_OK && strstr(why.text, "unsupported startup parameter") &&
         !atomic_exchange(&self->is_pooled, true)) {
-        postgres_link_close(link);
-        return postgres_link_open(client, deadline, out, err);
+        postgres_conn_close(conn);
+        return postgres_conn_open(client, deadline, out, err);
     }
-    if (link && status == LK_OK && !atomic_load(&self->is_known))
-        status = find_pooler(self, link, deadline, &why);
+    if (conn && status == LK_OK && !atomic_load(&self->is_known))
+        status = find_pooler(self, conn, deadline, &why);
     if (status == LK_UNKNOWN) status = why.code = LK_UNREACHABLE;
     if (status == LK_OK) {
-        *out = link;
+        *out = conn;
         return LK_OK;
     }
-    postgres_link_close(link);
+    postgres_conn_close(conn);
     if (err) *err = why;
     return status;
 }
 
-void postgres_link_end(struct postgres_link *link)
+void postgres_conn_end(struct postgres_conn *conn)
 {
-    link->has_ended = true;
+    conn->has_ended = true;
 }
 
-void postgres_link_close(struct postgres_link *link)
+void postgres_conn_close(struct postgres_conn *conn)
 {
-    if (!link) return;
+    if (!conn) return;
     /* One that stands still would be waited for each time; libpq itself goes on to the next only when refused. */
-    if (link->conn && PQstatus(link->conn) != CONNECTION_OK &&
-        PQstatus(link->conn) != CONNECTION_BAD)
-        atomic_fetch_add(link->turn, 1);
-    PQclear(link->last);
-    PQfinish(link->conn);
-    free(link);
+    if (conn->pg && PQstatus(conn->pg) != CONNECTION_OK && PQstatus(conn->pg) != CONNECTION_BAD)
+        atomic_fetch_add(conn->turn, 1);
+    PQclear(conn->last);
+    PQfinish(conn->pg);
+    free(conn);
 }
 
-void postgres_links_close(struct postgres_link **links)
+void postgres_conns_close(struct postgres_conn **conns)
 {
-    while (*links) {
-        struct postgres_link *link = *links;
+    while (*conns) {
+        struct postgres_conn *conn = *conns;
 
-        *links = link->next;
-        postgres_link_close(link);
+        *conns = conn->next;
+        postgres_conn_close(conn);
     }
 }
 
 /* ---- asking ---------------------------------------------------------------------------------------- */
 
-bool postgres_link_is_usable(struct postgres_link *link)
+bool postgres_conn_is_usable(struct postgres_conn *conn)
 {
-    if (link->has_ended || PQstatus(link->conn) != CONNECTION_OK) return false;
+    if (conn->has_ended || PQstatus(conn->pg) != CONNECTION_OK) return false;
     bool is_there = true;
     for (int i = 0; i < 2 && is_there; i++) /* once for a last word, once for the end behind it */
-        is_there = PQconsumeInput(link->conn) == 1;
-    return is_there && PQstatus(link->conn) == CONNECTION_OK;
+        is_there = PQconsumeInput(conn->pg) == 1;
+    return is_there && PQstatus(conn->pg) == CONNECTION_OK;
 }
 
 /* By SQLSTATE, PostgreSQL manual, appendix A. */
@@ -259,77 +257,77 @@ static lk_status status_of(const PGresult *result, struct lk_error *err)
     return LKI_FAIL(err, status, "%s", line_of(PQresultErrorMessage(result), text));
 }
 
-static bool send_it(struct postgres_link *link, const struct postgres_statement *statement)
+static bool send_it(struct postgres_conn *conn, const struct postgres_statement *statement)
 {
-    return PQsendQueryParams(link->conn, statement->sql, statement->count, NULL, statement->params,
+    return PQsendQueryParams(conn->pg, statement->sql, statement->count, NULL, statement->params,
                              NULL, NULL, 0) == 1;
 }
 
-lk_status postgres_link_send(struct postgres_link *link, const struct postgres_statement *statement,
+lk_status postgres_conn_send(struct postgres_conn *conn, const struct postgres_statement *statement,
                              struct lk_error *err)
 {
     char text[POSTGRES_TEXT_MAX];
 
-    link->lacks_table = false;
-    if (postgres_link_is_usable(link) && send_it(link, statement)) return LK_OK;
-    return LKI_FAIL(err, LK_UNREACHABLE, "%s", line_of(PQerrorMessage(link->conn), text));
+    conn->lacks_table = false;
+    if (postgres_conn_is_usable(conn) && send_it(conn, statement)) return LK_OK;
+    return LKI_FAIL(err, LK_UNREACHABLE, "%s", line_of(PQerrorMessage(conn->pg), text));
 }
 
-bool postgres_link_receive(struct postgres_link *link, PGresult **out, lk_status *out_status,
+bool postgres_conn_receive(struct postgres_conn *conn, PGresult **out, lk_status *out_status,
                            struct lk_error *err)
 {
     char text[POSTGRES_TEXT_MAX];
     PGresult *next = NULL;
 
-    if (PQflush(link->conn) < 0 || PQconsumeInput(link->conn) == 0) {
-        *out_status = LKI_FAIL(err, LK_UNKNOWN, "%s", line_of(PQerrorMessage(link->conn), text));
+    if (PQflush(conn->pg) < 0 || PQconsumeInput(conn->pg) == 0) {
+        *out_status = LKI_FAIL(err, LK_UNKNOWN, "%s", line_of(PQerrorMessage(conn->pg), text));
         return true;
     }
     do {
-        if (PQisBusy(link->conn)) return false;
-        next = PQgetResult(link->conn);
+        if (PQisBusy(conn->pg)) return false;
+        next = PQgetResult(conn->pg);
         if (PQresultStatus(next) == PGRES_PIPELINE_SYNC) {
             PQclear(next);
             next = NULL;
-            (void)PQexitPipelineMode(link->conn);
+            (void)PQexitPipelineMode(conn->pg);
         } else if (next) {
-            PQclear(link->last);
-            link->last = next;
+            PQclear(conn->last);
+            conn->last = next;
         }
-    } while (next || PQpipelineStatus(link->conn) != PQ_PIPELINE_OFF);
+    } while (next || PQpipelineStatus(conn->pg) != PQ_PIPELINE_OFF);
     *out_status =
-        link->last ? status_of(link->last, err) : LKI_FAIL(err, LK_UNKNOWN, "no answer came");
-    const char *state = PQresultErrorField(link->last, PG_DIAG_SQLSTATE);
-    link->lacks_table = state && strcmp(state, "42P01") == 0;
+        conn->last ? status_of(conn->last, err) : LKI_FAIL(err, LK_UNKNOWN, "no answer came");
+    const char *state = PQresultErrorField(conn->last, PG_DIAG_SQLSTATE);
+    conn->lacks_table = state && strcmp(state, "42P01") == 0;
     if (*out_status == LK_OK && out) {
-        *out = link->last;
+        *out = conn->last;
     } else {
-        PQclear(link->last);
+        PQclear(conn->last);
     }
-    link->last = NULL;
+    conn->last = NULL;
     return true;
 }
 
-short postgres_link_events(struct postgres_link *link)
+short postgres_conn_events(struct postgres_conn *conn)
 {
-    return PQflush(link->conn) > 0 ? POLLIN | POLLOUT : POLLIN;
+    return PQflush(conn->pg) > 0 ? POLLIN | POLLOUT : POLLIN;
 }
 
-lk_status postgres_link_ask(struct postgres_link *link, const struct postgres_statement *statement,
+lk_status postgres_conn_ask(struct postgres_conn *conn, const struct postgres_statement *statement,
                             int64_t deadline, PGresult **out, struct lk_error *err)
 {
-    if (statement->undo) (void)PQenterPipelineMode(link->conn);
-    lk_status status = postgres_link_send(link, statement, err);
+    if (statement->undo) (void)PQenterPipelineMode(conn->pg);
+    lk_status status = postgres_conn_send(conn, statement, err);
     if (status != LK_OK) return status;
-    if (statement->undo) (void)PQpipelineSync(link->conn);
-    while (!postgres_link_receive(link, out, &status, err)) {
-        if (lki_clock_poll(PQsocket(link->conn), postgres_link_events(link), deadline)) continue;
+    if (statement->undo) (void)PQpipelineSync(conn->pg);
+    while (!postgres_conn_receive(conn, out, &status, err)) {
+        if (lki_clock_poll(PQsocket(conn->pg), postgres_conn_events(conn), deadline)) continue;
         status = LKI_FAIL(err, LK_UNKNOWN, "no answer in time");
         break;
     }
-    if (status == LK_UNKNOWN) postgres_link_end(link);
-    if (status == LK_UNKNOWN && statement->undo && PQstatus(link->conn) == CONNECTION_OK)
-        link->owes = send_it(link, statement->undo) && PQpipelineSync(link->conn) == 1 &&
-                     PQflush(link->conn) == 0;
+    if (status == LK_UNKNOWN) postgres_conn_end(conn);
+    if (status == LK_UNKNOWN && statement->undo && PQstatus(conn->pg) == CONNECTION_OK)
+        conn->has_pending_undo = send_it(conn, statement->undo) && PQpipelineSync(conn->pg) == 1 &&
+                                 PQflush(conn->pg) == 0;
     return status;
 }

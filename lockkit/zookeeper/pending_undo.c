@@ -9,29 +9,31 @@
 #include "wait/hub_inner.h"
 #include "zookeeper.h"
 
-enum { PAY_MS = 200 }; /* for one */
+enum { UNDO_MS = 200 }; /* for one */
 
-void zookeeper_debt_owe(lk_client *client, const char *path, int64_t session, bool is_prefix)
+void zookeeper_pending_undo_add(lk_client *client, const char *path, int64_t session,
+                                bool is_prefix)
 {
     struct zookeeper *self = zookeeper_of(client);
-    struct zookeeper_debt *debt = calloc(1, sizeof *debt);
+    struct zookeeper_pending_undo *undo = calloc(1, sizeof *undo);
     char *copy = strdup(path);
 
-    if (!debt || !copy) { /* the end of the session pays it */
-        free(debt);
+    if (!undo || !copy) { /* the end of the session pays it */
+        free(undo);
         free(copy);
         return;
     }
-    *debt = (struct zookeeper_debt){.path = copy, .session = session, .is_prefix = is_prefix};
+    *undo =
+        (struct zookeeper_pending_undo){.path = copy, .session = session, .is_prefix = is_prefix};
     (void)pthread_mutex_lock(&self->session.mutex);
-    debt->next = self->debts;
-    self->debts = debt;
+    undo->next = self->undos;
+    self->undos = undo;
     (void)pthread_mutex_unlock(&self->session.mutex);
     lki_hub_poke(client->hub);
 }
 
-lk_status zookeeper_debt_settle(lk_client *client, const char *prefix, int64_t deadline,
-                                unsigned *out_deleted)
+lk_status zookeeper_pending_undo_delete(lk_client *client, const char *prefix, int64_t deadline,
+                                        unsigned *out_deleted)
 {
     char path[ZOOKEEPER_NODE_MAX];
     const char *name = strrchr(prefix, '/') + 1;
@@ -55,43 +57,43 @@ lk_status zookeeper_debt_settle(lk_client *client, const char *prefix, int64_t d
 }
 
 /* Whether it is over with: paid, or its session is. */
-static bool pay(lk_client *client, const struct zookeeper_debt *debt)
+static bool run(lk_client *client, const struct zookeeper_pending_undo *undo)
 {
-    int64_t deadline = lki_clock_after_ms(PAY_MS);
+    int64_t deadline = lki_clock_after_ms(UNDO_MS);
     struct zookeeper_answer answer = {0};
     unsigned deleted = 0;
 
-    if (debt->session != atomic_load(&zookeeper_of(client)->session.id)) return true;
-    lk_status status = debt->is_prefix
-                           ? zookeeper_debt_settle(client, debt->path, deadline, &deleted)
+    if (undo->session != atomic_load(&zookeeper_of(client)->session.id)) return true;
+    lk_status status = undo->is_prefix
+                           ? zookeeper_pending_undo_delete(client, undo->path, deadline, &deleted)
                            : zookeeper_ask(client,
                                            &(struct zookeeper_question){.verb = ZOOKEEPER_DELETE,
-                                                                        .path = debt->path},
+                                                                        .path = undo->path},
                                            deadline, &answer, NULL);
     zookeeper_answer_done(&answer);
     return status == LK_OK || status == LK_SERVER;
 }
 
-bool zookeeper_debt_pay_all(lk_client *client)
+bool zookeeper_pending_undo_run_all(lk_client *client)
 {
     struct zookeeper *self = zookeeper_of(client);
-    struct zookeeper_debt *debts = NULL, *next = NULL;
-    bool is_paid = true;
+    struct zookeeper_pending_undo *undos = NULL, *next = NULL;
+    bool is_done = true;
 
     (void)pthread_mutex_lock(&self->session.mutex);
     if (self->session.is_connected) {
-        debts = self->debts;
-        self->debts = NULL;
+        undos = self->undos;
+        self->undos = NULL;
     }
     (void)pthread_mutex_unlock(&self->session.mutex);
-    for (struct zookeeper_debt *debt = debts; debt; debt = next) {
-        next = debt->next;
-        if (!is_paid || !pay(client, debt)) {
-            is_paid = false;
-            zookeeper_debt_owe(client, debt->path, debt->session, debt->is_prefix);
+    for (struct zookeeper_pending_undo *undo = undos; undo; undo = next) {
+        next = undo->next;
+        if (!is_done || !run(client, undo)) {
+            is_done = false;
+            zookeeper_pending_undo_add(client, undo->path, undo->session, undo->is_prefix);
         }
-        free(debt->path);
-        free(debt);
+        free(undo->path);
+        free(undo);
     }
-    return is_paid;
+    return is_done;
 }

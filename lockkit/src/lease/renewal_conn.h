@@ -1,9 +1,9 @@
 /*
  * The watchdog's connection to one server, and the round of queries under way on it. How those are said
- * is the backend's: line.c speaks to Redis. Nothing here waits. The watchdog's thread only.
+ * is the backend's: renewal_conn.c speaks to Redis. Nothing here waits. The watchdog's thread only.
  */
-#ifndef LKI_LINE_H
-#define LKI_LINE_H
+#ifndef LKI_RENEWAL_CONN_H
+#define LKI_RENEWAL_CONN_H
 
 #include <poll.h>
 
@@ -26,10 +26,10 @@ struct lki_query {
     lk_lock *lock;            /* borrowed: its lease is_taken */
     bool is_check;            /* is it ours? Prolongs nothing. Else a renewal */
     bool is_asking;           /* tell the server first that an ASK has sent us */
-    bool is_told;             /* the hold has ended before the answer came, and its holder knows */
+    bool is_reported;         /* the hold has ended before the answer came, and its holder knows */
     enum lki_verdict verdict; /* once the round is over */
     lk_reply *reply;          /* owned; NULL: none yet. Redis' alone */
-    struct lki_line *next;    /* of an ASK: who can tell */
+    struct lki_renewal_conn *next; /* of an ASK: who can tell */
 };
 
 struct lki_round {
@@ -40,8 +40,8 @@ struct lki_round {
     int64_t ends_at; /* the next of these holds */
 };
 
-struct lki_line {
-    const struct lki_line_ops *ops;
+struct lki_renewal_conn {
+    const struct lki_renewal_conn_ops *ops;
     lk_client *client;       /* borrowed */
     struct lki_node *node;   /* ours: a reference */
     struct lki_redis *redis; /* owned; NULL: none */
@@ -54,47 +54,47 @@ struct lki_line {
     int64_t connected_at;    /* ...the connecting */
     struct lki_round round;
     struct lki_exchange *exchange;  /* owned; what was and will be sent */
-    struct lki_line *next;          /* of all lines */
+    struct lki_renewal_conn *next;  /* of all connections */
     struct lki_lease *first, *last; /* guarded by the watchdog's mutex: they wait for a round */
 };
 
-/* What a backend's lines can do. */
-struct lki_line_ops {
-    /* Ask what stands in line->round. Not while a round is under way. */
-    void (*start)(struct lki_line *line);
+/* What a backend's connections can do. */
+struct lki_renewal_conn_ops {
+    /* Ask what stands in connection->round. Not while a round is under way. */
+    void (*start)(struct lki_renewal_conn *conn);
     /* Go on with the round as far as goes without waiting, or give it up past its deadline. */
-    void (*go_on)(struct lki_line *line);
+    void (*go_on)(struct lki_renewal_conn *conn);
     /* Give up what is not answered yet, and the connection. */
-    void (*give_up)(struct lki_line *line);
+    void (*give_up)(struct lki_renewal_conn *conn);
     /* Between rounds: the socket is ready, so it has ended. */
-    void (*look)(struct lki_line *line);
+    void (*check_idle)(struct lki_renewal_conn *conn);
     /* Whether its connection is one that was begun before this moment, and stands. */
-    bool (*stands_since)(struct lki_line *line, int64_t moment);
+    bool (*is_open_since)(struct lki_renewal_conn *conn, int64_t moment);
     /* Its connection's descriptor; -1: there is none. */
-    int (*fd)(const struct lki_line *line);
+    int (*fd)(const struct lki_renewal_conn *conn);
     enum lki_verdict (*verdict)(const struct lki_query *query);
     /* Forget the round; its answers go with it. */
-    void (*clear)(struct lki_line *line);
-    void (*free)(struct lki_line *line);
+    void (*clear)(struct lki_renewal_conn *conn);
+    void (*free)(struct lki_renewal_conn *conn);
 };
 
 /* To a server of Redis. Takes the reference to the node. NULL: no memory. */
-struct lki_line *lki_line_new(lk_client *client, struct lki_node *node);
+struct lki_renewal_conn *lki_renewal_conn_new(lk_client *client, struct lki_node *node);
 /* Until when the round waits. */
-int64_t lki_line_until(const struct lki_line *line);
+int64_t lki_renewal_conn_until(const struct lki_renewal_conn *conn);
 
-static inline bool lki_line_is_under_way(const struct lki_line *line)
+static inline bool lki_renewal_conn_is_under_way(const struct lki_renewal_conn *conn)
 {
-    return line->events != 0;
+    return conn->events != 0;
 }
 
 /* Whether all has been answered that ever will be. */
-static inline bool lki_line_is_done(const struct lki_line *line)
+static inline bool lki_renewal_conn_is_done(const struct lki_renewal_conn *conn)
 {
-    return line->round.count > 0 && line->events == 0;
+    return conn->round.count > 0 && conn->events == 0;
 }
 
 /* As the hook is told. */
-lk_status lki_line_status(enum lki_verdict verdict);
+lk_status lki_renewal_conn_status(enum lki_verdict verdict);
 
 #endif

@@ -4,7 +4,7 @@
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
- * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_moved
+ * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_refresh_soon -Wl,--wrap=lki_topology_moved
  * link: -Wl,--wrap=lki_topology_is_sharded -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait
  */
@@ -52,7 +52,7 @@ static void listen_alone(void)
         assert_int_equal(lki_hub_wait(lks_hub(), &waiter, lki_clock_after_ms(2)), LK_BUSY);
         publish("alone");
         assert_int_equal(lki_hub_wait(lks_hub(), &waiter, lki_clock_after_ms(LONG_MS)), LK_OK);
-    } while (!pthread_equal(lks_pubsub_hearer, pthread_self()) && ++turns < TURNS_MAX);
+    } while (!pthread_equal(lks_pubsub_listener, pthread_self()) && ++turns < TURNS_MAX);
     assert_true(turns < TURNS_MAX);
     lki_hub_leave(lks_hub(), &waiter);
     lki_waiter_done(&waiter);
