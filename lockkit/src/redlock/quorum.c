@@ -1,5 +1,5 @@
 /*
- * Every server has a server, and one poll() loop drives them all, so the slowest costs the others nothing.
+ * One poll() loop drives the connections to all servers, so a slow server does not delay the others.
  *
  * Threads: the caller's. Locks: none of its own.
  */
@@ -39,7 +39,7 @@ static bool begin_all(struct lki_quorum *quorum)
     return is_over;
 }
 
-/* More answers than that will not come, however many are missing. */
+/* The number of servers that have not answered yet. */
 static size_t count_asked(const struct lki_quorum *quorum)
 {
     size_t asked = 0;
@@ -50,9 +50,9 @@ static size_t count_asked(const struct lki_quorum *quorum)
 }
 
 /*
- * Whom to wait for. While so many answers are missing that some of the others must come too, the first
- * of those asked need not wake us: they are looked at when one of the others does. On two processors
- * that saved a third of the switches between us and the servers.
+ * Choose the sockets to poll. While n answers are missing, the first n - 1 servers are left out of
+ * poll(): one of the others has to answer in any case, and then all are read. On two processors this
+ * saved a third of the context switches.
  */
 static nfds_t choose(const struct lki_quorum *quorum, struct pollfd *fds, int *in_out_wait_ms)
 {
@@ -80,7 +80,7 @@ static nfds_t choose(const struct lki_quorum *quorum, struct pollfd *fds, int *i
     return count;
 }
 
-/* Wait once, and move those that are ready. False: it is over, or nobody is left to hear. */
+/* Poll once, and serve the sockets that are ready. False: the call has ended. */
 static bool poll_once(struct lki_quorum *quorum)
 {
     struct pollfd fds[LKI_QUORUM_SERVERS_MAX];

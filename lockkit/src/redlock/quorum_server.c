@@ -1,8 +1,8 @@
 /*
- * A server goes its own way: a connection (an idle one, one that is made here without waiting, or the
- * parked one that still owes an answer), who is at the other end, the question, the answer.
- * Answers come in the order of the questions on a connection, so one that is asked behind another
- * cannot overtake it.
+ * The states of one server in a quorum call: get a connection (an idle one, a new one that is connected
+ * without blocking, or the parked one with answers outstanding), check the identity of the server, send
+ * the request, read the answer. On one connection the server answers in order, so an undo that is sent
+ * behind a request cannot overtake it.
  *
  * Threads: the caller's. Locks: none of its own.
  */
@@ -22,7 +22,7 @@
 
 enum { CHECK_ANSWERS = 2 };
 
-/* ---- who a server is ----------------------------------------------------------------------------- */
+/* ---- identity of a server ------------------------------------------------------------------------ */
 
 /* The line "name:value\r\n" of an INFO; empty when it is not there. */
 static struct lk_bytes info_value(struct lk_bytes info, const char *name)
@@ -63,7 +63,7 @@ void lki_quorum_server_read_identity(struct lki_identity *out, struct lk_bytes s
                        run_id.data ? run_id.data : "");
 }
 
-/* ---- a server -------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------------------- */
 
 static enum lki_quorum_state settle(struct lki_quorum *quorum, size_t i)
 {
@@ -103,7 +103,7 @@ static void report_round_trip(const struct lki_quorum_server *server, lk_status 
                                                        .attempts = 1});
 }
 
-/* Its connection is of no use any more. What was asked on it stays open. */
+/* The connection is broken, or there is none. A request that was sent on it stays unanswered. */
 static enum lki_quorum_state fail_server(struct lki_quorum *quorum, size_t i)
 {
     struct lki_quorum_server *server = &quorum->servers[i];
@@ -125,7 +125,8 @@ static enum lki_quorum_state fail_server(struct lki_quorum *quorum, size_t i)
     return settle(quorum, i);
 }
 
-/* Nothing is asked yet: what fails here is a connection of no use. */
+/* Load the script of the request, if it has one to load. UNREACHABLE in place of UNKNOWN: the request itself
+   was not sent. */
 static lk_status load_first(struct lki_quorum_server *server, int64_t now)
 {
     if (!server->request)
@@ -157,7 +158,7 @@ static enum lki_quorum_state ask_server(struct lki_quorum *quorum, size_t i)
     return status == LK_OK ? LKI_QUORUM_UNDECIDED : fail_server(quorum, i);
 }
 
-/* It is known who it is: ask, or not. */
+/* The identity is known: send the request, unless check() refuses the server. */
 static enum lki_quorum_state admit_server(struct lki_quorum *quorum, size_t i)
 {
     struct lki_quorum_server *server = &quorum->servers[i];
@@ -184,7 +185,7 @@ static enum lki_quorum_state begin_check(struct lki_quorum *quorum, size_t i)
     if (lki_redis_send(server->redis, commands, CHECK_ANSWERS, lki_clock_now(), &server->why) ==
         LK_OK)
         return LKI_QUORUM_UNDECIDED;
-    server->why.code = LK_UNREACHABLE; /* nothing was asked that matters */
+    server->why.code = LK_UNREACHABLE; /* the request was not sent */
     return fail_server(quorum, i);
 }
 
@@ -221,7 +222,8 @@ static enum lki_quorum_state begin_connect(struct lki_quorum *quorum, size_t i)
     return server->redis ? connect_on(quorum, i) : fail_server(quorum, i);
 }
 
-/* Its own, with the answers that are out; but not one of which it is not known who is there. */
+/* Take the parked connection back, with its outstanding answers; not if the identity of its server would
+   have to be checked first. */
 static void unpark(const struct lki_quorum *quorum, struct lki_quorum_server *server)
 {
     unsigned most = quorum->parked_answers_max > 0 ? quorum->parked_answers_max : UINT_MAX;
@@ -236,7 +238,6 @@ static void unpark(const struct lki_quorum *quorum, struct lki_quorum_server *se
     server->unanswered = 0;
 }
 
-/* With the connection it kept or parked, or another one. */
 enum lki_quorum_state lki_quorum_server_begin(struct lki_quorum *quorum, size_t i)
 {
     struct lki_quorum_server *server = &quorum->servers[i];
@@ -257,7 +258,7 @@ enum lki_quorum_state lki_quorum_server_begin(struct lki_quorum *quorum, size_t 
     return server->redis ? use_connection(quorum, i) : begin_connect(quorum, i);
 }
 
-/* The two answers of the check come one after the other: the first is kept meanwhile. */
+/* The first of the two INFO answers is kept until the second has come. */
 static enum lki_quorum_state handle_check_reply(struct lki_quorum *quorum, size_t i,
                                                 lk_reply *reply)
 {
@@ -275,7 +276,7 @@ static enum lki_quorum_state handle_check_reply(struct lki_quorum *quorum, size_
     return admit_server(quorum, i);
 }
 
-/* It is the one to what was undone before: done, or to be done again. */
+/* The answer to an undo that was sent earlier: it is done, or must be repeated. */
 static void settle_undo(struct lki_quorum_server *server, const lk_reply *reply)
 {
     if (lki_pending_undo_is_done(reply)) {
@@ -286,7 +287,6 @@ static void settle_undo(struct lki_quorum_server *server, const lk_reply *reply)
     server->undo = NULL;
 }
 
-/* One answer. */
 static enum lki_quorum_state handle_reply(struct lki_quorum *quorum, size_t i, lk_reply *reply)
 {
     struct lki_quorum_server *server = &quorum->servers[i];
@@ -295,7 +295,7 @@ static enum lki_quorum_state handle_reply(struct lki_quorum *quorum, size_t i, l
     if (server->undo && (server->phase != LKI_QUORUM_ASKED || server->unanswered == 1))
         settle_undo(server, reply);
     if (server->phase == LKI_QUORUM_CHECKING) return handle_check_reply(quorum, i, reply);
-    if (server->unanswered > 0) { /* to what was asked before */
+    if (server->unanswered > 0) { /* the answer to an earlier command */
         lk_reply_free(reply);
         return LKI_QUORUM_UNDECIDED;
     }
@@ -311,7 +311,6 @@ static enum lki_quorum_state handle_reply(struct lki_quorum *quorum, size_t i, l
     return ask_server(quorum, i);
 }
 
-/* The socket is ready. */
 enum lki_quorum_state lki_quorum_server_go_on(struct lki_quorum *quorum, size_t i)
 {
     struct lki_quorum_server *server = &quorum->servers[i];

@@ -1,5 +1,5 @@
 /*
- * One of several servers that are asked at the same time.
+ * One server of a quorum call: its connection, its request, its answer.
  */
 #ifndef LKI_QUORUM_SERVER_H
 #define LKI_QUORUM_SERVER_H
@@ -12,83 +12,78 @@ struct lki_pool;
 
 enum { LKI_QUORUM_SERVERS_MAX = 15 };
 
-/* What a server does. */
 enum lki_quorum_phase {
     LKI_QUORUM_IDLE,
-    LKI_QUORUM_WAITING, /* for a connection: all are lent, or parked */
+    LKI_QUORUM_WAITING, /* for a connection: all of the pool are lent or parked */
     LKI_QUORUM_CONNECTING,
-    LKI_QUORUM_CHECKING, /* who the server is */
-    LKI_QUORUM_ASKED,
+    LKI_QUORUM_CHECKING, /* INFO was sent: its run id and role are awaited */
+    LKI_QUORUM_ASKED,    /* the request was sent */
 };
 
-/* One server. Zero but for client and pool to begin with; it may keep a connection between two
-   rounds. */
+/* The caller sets client and pool, and zeroes the rest. A connection may be kept between two calls. */
 struct lki_quorum_server {
     lk_client *client;     /* borrowed */
     struct lki_pool *pool; /* the client's */
     enum lki_quorum_phase phase;
-    struct lki_redis *redis; /* lent to us, or being made; NULL: none */
-    uint64_t ticket;         /* of one that is parked, with an answer to come; 0: none */
-    unsigned unanswered;     /* answers to come, of which the last one counts */
-    struct lki_pending_undo
-        *undo;                   /* owned; what was undone before, unanswered yet; NULL: nothing */
-    short events;                /* what poll() shall wait for */
-    struct lki_request *request; /* owned; the question of this round */
+    struct lki_redis *redis; /* borrowed from the pool, or being connected; NULL: none */
+    uint64_t ticket;         /* of the parked connection; 0: none is parked */
+    unsigned unanswered;     /* commands without an answer yet; the request is the last of them */
+    struct lki_pending_undo *undo; /* owned; sent, and not answered yet; NULL: none */
+    short events;                  /* for poll() */
+    struct lki_request *request;   /* owned; of this call */
     int64_t begun_at;
-    int64_t sent_at;       /* the question; 0: not sent */
+    int64_t sent_at;       /* the request; 0: not sent */
     int64_t round_trip_ns; /* -1: no answer */
-    lk_reply *reply;       /* the answer; owned until the next round */
-    struct lk_error why;   /* OK: answered, or (no reply) asked and not answered yet */
+    lk_reply *reply;       /* owned until the next call */
+    struct lk_error why;   /* OK: it was answered, or is not answered yet (no reply) */
 };
 
-/* What an answer, or the news that none will come, is to the round. */
-enum lki_quorum_state {
-    LKI_QUORUM_UNDECIDED,
-    LKI_QUORUM_DECIDED, /* the others need not answer */
-};
+/* Whether the outcome of the call is known, so that the remaining answers need not be awaited. */
+enum lki_quorum_state { LKI_QUORUM_UNDECIDED, LKI_QUORUM_DECIDED };
 
 struct lki_quorum {
     struct lki_quorum_server *servers;
     size_t count;
     int64_t deadline;
-    unsigned
-        parked_answers_max; /* a parked connection that owes more is left where it is [0: none is] */
-    void *arg;
-    /* The question for one server, which is the server's to free; NULL: no memory. False: it is not asked.
-       Without this nothing is asked, only checked. */
+    /* A parked connection with more unanswered commands than this is not used [0: no limit]. */
+    unsigned parked_answers_max;
+    void *arg; /* of the callbacks; place: the index of the server */
+    /* Make the request for one server, which takes it; NULL: no memory. False: this server is left
+       out. Without this callback the servers are only connected and checked. */
     bool (*ask)(void *arg, size_t place, struct lki_request **out);
-    /* Whether a server may be asked at all, from what it says of itself. NULL: any may. */
+    /* Whether a server with this identity may be asked. NULL: any may. */
     lk_status (*check)(void *arg, size_t place, const struct lki_identity *identity,
                        struct lk_error *err);
+    /* A server has answered, or has failed. */
     enum lki_quorum_state (*settle)(void *arg, size_t place);
-    /* How many more answers it takes at least, before the round can be over. NULL: 1. */
+    /* The least number of further answers that can decide the call. NULL: 1. */
     size_t (*missing)(void *arg);
 };
 
-/* It is asked anew: with the connection that it kept or parked, or another one. */
+/* Begin with one server: on the connection that it kept or parked, else on another one. */
 enum lki_quorum_state lki_quorum_server_begin(struct lki_quorum *quorum, size_t i);
-/* Its socket is ready. */
+/* The socket is ready: connect further, or read answers. */
 enum lki_quorum_state lki_quorum_server_go_on(struct lki_quorum *quorum, size_t i);
 
 /*
- * Let go of a server's connection: to the pool when it has answered; else it is parked until the moment
- * given, and the server keeps the ticket.
+ * Give the connection back to the pool; while answers are outstanding it is parked, until that moment
+ * at most, and the server keeps the ticket.
  *
- * Owns     takes the undo (pending.h), which is about the last request; NULL: none.
+ * Owns     takes the undo of the last request (wire/pending_undo.h); NULL: none.
  */
 void lki_quorum_server_detach(struct lki_quorum_server *server, struct lki_pending_undo *undo,
                               int64_t until);
 
-/* Whether a question was sent and not answered (yet). */
+/* Whether the request was sent and has no answer (yet). */
 bool lki_quorum_server_is_unanswered(const struct lki_quorum_server *server);
-/* The answer of the last round; NULL: none. Borrowed. */
+/* The answer to the last request; NULL: none. Borrowed. */
 const lk_reply *lki_quorum_server_answer(const struct lki_quorum_server *server);
 
-/* What an error answer says: as lki_exchange_fail(), or why its script was not taken there; its client
-   learns of it too. For settle(), while the connection is still the server's. */
+/* The status of an error answer: as lki_exchange_fail(), or why its script could not be loaded. The topology
+   of the client learns of it. For settle(), while the server still has its connection. */
 lk_status lki_quorum_server_fail(const struct lki_quorum_server *server, struct lk_error *err);
 
-/* From what INFO server and INFO replication tell; empty texts: it does not tell. */
+/* Parse the answers to INFO server and INFO replication, which may be empty. */
 void lki_quorum_server_read_identity(struct lki_identity *out, struct lk_bytes server,
                                      struct lk_bytes replication);
 

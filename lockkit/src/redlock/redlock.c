@@ -1,6 +1,6 @@
 /*
- * A lock over several independent servers (redis.io, "Distributed locks"): how it is made, and its
- * report. How it is taken: redlock_acquire.c; how it is kept: redlock_hold.c.
+ * A lock over several independent servers (redis.io, "Distributed locks"): its constructor and its report.
+ * How it is acquired: redlock_acquire.c; how it is renewed: redlock_hold.c.
  *
  * Threads: as lock.h says. Locks: none of its own.
  */
@@ -17,14 +17,15 @@
 #include "wire/endpoint.h"
 
 enum {
-    RETRY_MS = 200,       /* as node-redlock; redsync pauses 150 on average */
-    FIRST_CHECK_MS = 200, /* at the servers, by the constructor: who is late is looked at later */
+    RETRY_MS = 200, /* as node-redlock; redsync pauses 150 on average */
+    FIRST_CHECK_MS =
+        200, /* limit of the constructor's check; a later server is checked by the acquire */
     OPTION_MAX_MS = 60000,
 };
 
 /* ---- which servers ------------------------------------------------------------------------------- */
 
-/* The constructor's look at those that are there. */
+/* The constructor's check of the servers that can be reached. */
 struct startup_check {
     struct redlock *self;
     struct lk_error why;
@@ -59,7 +60,7 @@ static lk_status check_servers(struct redlock *self, struct lk_error *err)
     return startup_check.why.code;
 }
 
-/* Host, port and database: what the operators of all clients write, and what a restart keeps. */
+/* The order of members: by host, port and database, which are the same in all clients and after a restart. */
 static int compare_servers(const lk_client *one, const lk_client *other)
 {
     const struct lki_endpoint *here = &one->url.seeds[0];
@@ -132,7 +133,7 @@ static const struct lki_lock_ops redlock_ops = {
     .cancel = lki_redlock_cancel,
 };
 
-/* FNV-1a: it shall tell mistakes, not withstand attacks. */
+/* FNV-1a: enough to detect mistakes; no protection against attacks. */
 static uint64_t add_to_hash(uint64_t hash, const char *text)
 {
     for (; *text; text++)
@@ -163,7 +164,7 @@ static lk_status bind_to_members(struct redlock *self, struct lk_error *err)
     return LK_OK;
 }
 
-/* In the order of their names: all ask in the same order, so who is first at one is mostly first at
+/* Members are sorted, so that all clients ask in the same order: the first at one server is mostly the first at
    the next. */
 static void init_servers(struct redlock *self, lk_client *const *clients)
 {

@@ -1,9 +1,9 @@
 /*
- * How a redlock is taken: tries, with pauses between them (redlock_wait.c). A try asks all servers at once,
- * with a token of its own, so that nothing of an earlier one can be taken for it. When it fails, all
- * that it took or may have taken is undone: behind the request on the same connection, where it cannot
- * be overtaken; what stays unanswered is parked, and asked again on another connection if its own
- * breaks (pending.h).
+ * Acquire a redlock: tries, with pauses between them (redlock_wait.c). A try asks all servers at once,
+ * with a new token, so that no vote of an earlier try can be counted. After a failed try every server
+ * that granted it, or may have, is sent an undo, behind the request on the same connection, where the
+ * server runs it after the request. A connection with answers outstanding is parked (wire/parked.h); if
+ * it breaks, the undo is sent on another one (wire/pending_undo.h).
  *
  * Threads: the lock's. Locks: none of its own.
  */
@@ -18,26 +18,26 @@
 #include "wire/reply.h"
 
 enum {
-    PARKED_ANSWERS_MAX = 4, /* answers still out on a connection, behind which it is asked again */
-    GRACE_MS = 20,  /* for the last votes, when a majority of servers has answered undecided... */
-    GRACE_PART = 2, /* ...or so many times what that took, if it is more */
-    UNDO_MAX_MS = 100, /* what an undo may cost where the server has just answered */
+    PARKED_ANSWERS_MAX = 4, /* a connection with more answers outstanding gets no request */
+    GRACE_MS = 20,          /* for the last votes, after a majority has answered undecided... */
+    GRACE_PART = 2,         /* ...or this multiple of the time so far, if that is more */
+    UNDO_MAX_MS = 100,      /* limit of the wait for undos, where the server has just answered */
 };
 
-/* One attempt, as it is counted. */
+/* One try, and its count of votes. */
 struct attempt {
     struct redlock *self;
     struct lki_quorum quorum;
     int64_t begin;
     size_t yes;
-    size_t no;       /* somebody else's */
-    size_t failures; /* no vote to be had */
-    size_t hopeless; /* of these: trying again at once would not help */
+    size_t no;       /* held by another owner */
+    size_t failures; /* servers that cannot vote */
+    size_t hopeless; /* the failures among these that would recur at once */
     bool is_decided;
     struct lk_error why;                  /* of the first failure */
-    struct lk_error why_invalid;          /* a server whose holders count others */
-    bool is_left[LKI_QUORUM_SERVERS_MAX]; /* it may have our key */
-    size_t awaited;                       /* undoes whose answers come soon */
+    struct lk_error why_invalid;          /* a server whose last holder counted other servers */
+    bool is_left[LKI_QUORUM_SERVERS_MAX]; /* our key may be on this server */
+    size_t awaited;                       /* undos whose answers are expected soon */
 };
 
 /* ---- the vote ------------------------------------------------------------------------------------ */
@@ -67,7 +67,7 @@ static bool ask_for_vote(void *arg, size_t i, struct lki_request **out)
     return true;
 }
 
-/* What one answer says: OK, BUSY, INVALID (other members), SERVER. */
+/* The vote in an answer: OK, BUSY, INVALID (its last holder counted other members), SERVER. */
 static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply *reply,
                            struct lk_error *err)
 {
@@ -99,7 +99,7 @@ static void count_failure(struct attempt *attempt, const struct lk_error *why, b
     attempt->hopeless += is_hopeless;
 }
 
-/* Two yes, two no, and the fifth stands still: it is not waited for all of node_ms. */
+/* Two of five voted yes, two no, and the fifth hangs: do not wait all of node_ms for it. */
 static void shorten_deadline(struct attempt *attempt)
 {
     const struct redlock *self = attempt->self;
@@ -111,7 +111,7 @@ static void shorten_deadline(struct attempt *attempt)
     if (now + grace < attempt->quorum.deadline) attempt->quorum.deadline = now + grace;
 }
 
-/* Bound to its members it hears all of them: one that disagrees may be the last to answer. */
+/* A redlock that is bound to its members waits for all answers: the last one may disagree about the members. */
 static enum lki_quorum_state decide(struct attempt *attempt)
 {
     const struct redlock *self = attempt->self;
@@ -142,7 +142,8 @@ static enum lki_quorum_state count_vote(void *arg, size_t i)
     } else if (status == LK_INVALID && reply) {
         attempt->why_invalid = why;
     } else {
-        bool is_away = status == LK_UNREACHABLE || status == LK_INVALID; /* or a replica by now */
+        bool is_away =
+            status == LK_UNREACHABLE || status == LK_INVALID; /* INVALID: now a replica */
         bool is_passing = status == LK_UNKNOWN || status == LK_EXHAUSTED ||
                           (is_away && (reply || !self->servers[i].client->options.fail_fast));
 
@@ -152,7 +153,7 @@ static enum lki_quorum_state count_vote(void *arg, size_t i)
     return decide(attempt);
 }
 
-/* Before a majority is won, or out of reach. */
+/* The number of votes that could still win a majority, or put it out of reach. */
 static size_t votes_missing(void *arg)
 {
     const struct attempt *attempt = arg;
@@ -163,7 +164,7 @@ static size_t votes_missing(void *arg)
     return to_win < to_lose ? to_win : to_lose;
 }
 
-/* Those who have not answered by the end. They have failed, unless it was decided before. */
+/* Servers that have not answered by the deadline count as failures, unless the outcome is known. */
 static void count_silent(struct attempt *attempt)
 {
     struct redlock *self = attempt->self;
@@ -188,7 +189,7 @@ static void count_silent(struct attempt *attempt)
 
 /* ---- a try that failed --------------------------------------------------------------------------- */
 
-/* By text: the answer may come when nobody is there to ask again. */
+/* The script goes as text (EVAL): nobody may be left to repeat it after NOSCRIPT. */
 static bool ask_to_undo(void *arg, size_t i, struct lki_request **out)
 {
     const struct attempt *attempt = arg;
@@ -211,7 +212,7 @@ static enum lki_quorum_state count_undone(void *arg, size_t i)
     return attempt->awaited == 0 ? LKI_QUORUM_DECIDED : LKI_QUORUM_UNDECIDED;
 }
 
-/* Where the answer is still out, nothing is waited for: it is parked. */
+/* Undo where the try succeeded, or may have. Only servers that granted it are waited for. */
 static void undo(struct attempt *attempt)
 {
     struct redlock *self = attempt->self;
@@ -241,7 +242,7 @@ static void undo(struct attempt *attempt)
     }
 }
 
-/* Why it failed. *out_goes_on: another try may win. */
+/* The status of a failed try. *out_goes_on: another try may succeed. */
 static lk_status judge(const struct attempt *attempt, bool *out_goes_on, struct lk_error *err)
 {
     const struct redlock *self = attempt->self;
@@ -277,14 +278,14 @@ static lk_status make_token(struct redlock *self, struct lk_error *err)
 
         member->status = LK_CANCELLED;
         member->sys_errno = 0;
-        if (member->is_watched) continue; /* its vote is of the last hold */
+        if (member->is_watched) continue; /* its vote belongs to the last hold */
         atomic_store(&member->vote, LKI_VOTE_NONE);
         lki_watchdog_expect(member->base.client->watchdog, &member->base);
     }
     return status;
 }
 
-/* Its validity is counted from before the first request of this try. */
+/* The validity counts from before the first request of this try. */
 static lk_status try_once(struct attempt *attempt, bool *out_goes_on, struct lk_error *err)
 {
     struct redlock *self = attempt->self;
@@ -319,7 +320,7 @@ static lk_status try_once(struct attempt *attempt, bool *out_goes_on, struct lk_
                     lock->key, (long long)lock->lease_ms);
 }
 
-/* It is ours: note whose vote counts, and who may yet have said yes. */
+/* The lock is held: set up the members whose vote counts, and those whose answer is outstanding. */
 static void note_hold(struct attempt *attempt, const struct lk_lock_options *options)
 {
     struct redlock *self = attempt->self;
@@ -342,7 +343,8 @@ static void note_hold(struct attempt *attempt, const struct lk_lock_options *opt
         atomic_store(&lock->state, LOCK_HELD);
         atomic_store(&member->confirmed_at, attempt->begin);
         atomic_store(&member->vote, member->status == LK_OK ? LKI_VOTE_COUNTED : LKI_VOTE_OPEN);
-        if (member->status != LK_OK) lock->lease.asked_at = 0; /* the first look at it asks */
+        if (member->status != LK_OK)
+            lock->lease.asked_at = 0; /* its watchdog asks at the first check */
     }
     atomic_store(&self->reported_ends_at, atomic_load(&self->base.expires_at));
     lki_lock_hold(&self->base, options);
@@ -350,8 +352,8 @@ static void note_hold(struct attempt *attempt, const struct lk_lock_options *opt
 
 /* ---- acquire ------------------------------------------------------------------------------------- */
 
-/* A watchdog may still be at work for the last hold: that member is not touched before it is done. It
-   is left out, but for a majority we wait. */
+/* A watchdog may still renew for the last hold; its member must not be used until that has ended. Such members
+   are left out; only when too few others are left for a majority is their end awaited. */
 static void await_watchdogs(struct redlock *self)
 {
     int64_t deadline = lki_clock_after_ms(self->node_ms);

@@ -1,11 +1,11 @@
 /*
- * A redlock that is held: until when, and its renewal. Each member's lease counts from
- * when its own request was sent; the hold ends when fewer than a majority are left. A member that has
- * said "not ours" does not count, and no renewal makes its key anew: redlock_regain.c does, in time.
+ * The hold of a redlock, and its renewal. Each member's lease counts from when its own request was sent;
+ * the hold ends when fewer than a majority of leases are left. The vote of a member that answered "not
+ * ours" does not count, and a renewal does not create its key again; redlock_regain.c may.
  *
- * Every member is in its own client's watchdog, so one that stands still delays nobody, and one that comes
- * back empty is found out. A member whose vote was still open when the lock was taken is renewed like the
- * others: the first answer tells whether it counts.
+ * Every member is renewed by the watchdog of its own client, so a server that hangs delays no other, and
+ * one that restarted empty is noticed. A member whose vote was open when the lock was acquired is renewed,
+ * too: the first answer decides whether its vote counts.
  *
  * Threads: the lock's; member_renewed() and lki_redlock_member_lost() on the watchdogs' of the members' clients.
  */
@@ -19,7 +19,7 @@ static void prolong(lk_lock *lock, int64_t ends)
     if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
 }
 
-/* Its server says so, or its lease has ended. Whether it had counted. */
+/* The vote is lost. Returns whether it had counted. */
 static bool lose_member(struct redlock_member *member)
 {
     atomic_store(&member->since, lki_clock_now());
@@ -28,7 +28,7 @@ static bool lose_member(struct redlock_member *member)
 
 /* ---- on the watchdogs' threads ------------------------------------------------------------------- */
 
-/* A release lets no more of these begin. */
+/* Not called any more once a release has begun. */
 void lki_redlock_member_lost(lk_lock *lock, void *arg)
 {
     struct redlock *self = arg;
@@ -41,14 +41,14 @@ void lki_redlock_member_lost(lk_lock *lock, void *arg)
     if (whole->on_lost) whole->on_lost(whole, whole->on_lost_arg);
 }
 
-/* A renewal of one member ended. The hook hears of the whole, when that has got longer. */
+/* A renewal of one member has ended. The event hook is called when this extends the hold as a whole. */
 static void member_renewed(lk_lock *lock, lk_status status, int64_t begin, int64_t ends)
 {
     struct redlock_member *member = (struct redlock_member *)(void *)lock;
     struct redlock *self = member->redlock;
     lk_lock *whole = &self->base;
 
-    /* The whole is lost: the votes that are left end with their leases. */
+    /* The lock is lost: the remaining votes are left to expire. */
     if (atomic_load(&whole->state) == LOCK_LOST)
         (void)lki_watchdog_remove_by(lock->client->watchdog, lock, 0);
     bool is_news = lki_redlock_regained(member, status);
@@ -67,7 +67,7 @@ static void member_renewed(lk_lock *lock, lk_status status, int64_t begin, int64
 
 static void free_nothing(lk_lock *lock)
 {
-    (void)lock; /* it is part of its redlock */
+    (void)lock; /* a member is part of its redlock */
 }
 
 const struct lki_lock_ops lki_redlock_member_ops = {
@@ -231,7 +231,7 @@ static void run_renewal(struct renewal *renewal)
     self->agreed = renewal->renewed;
 }
 
-/* The members' watchdogs go on meanwhile: a renewal of theirs does no harm. */
+/* Watchdogs that are still renewing go on meanwhile: their renewals do no harm. */
 lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
 {
     struct redlock *self = lki_redlock_of(lock);
@@ -251,7 +251,7 @@ lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *er
     }
     if (!is_held || lki_redlock_watch(self, NULL) != LK_OK) (void)lki_hold_lose(lock);
     if (is_renewed && is_held) return LK_OK;
-    /* A vote that is lost is not the whole; while that is held, another one was not to be had. */
+    /* A lost vote is not a lost lock: while that is held, the renewal failed for want of other votes. */
     if (!is_held || renewal.why.code == LK_LOST)
         renewal.why.code = is_held ? LK_UNREACHABLE : LK_LOST;
     if (err) *err = renewal.why;

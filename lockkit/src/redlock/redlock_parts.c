@@ -1,7 +1,7 @@
 /*
- * What all steps of a redlock ask of its members: which servers may vote, the words for them, and until
- * when they count. Who would vote twice, or for somebody else, has no vote: two clients of one server,
- * a replica. That is looked at on every new connection, as another server may be at the other end of it.
+ * What all steps of a redlock share: which servers may vote, the calls to them, and the end of their leases.
+ * A server that two clients are connected to would vote twice, and a replica would vote for its primary:
+ * neither may. The identity is checked on every new connection, as another server may answer there.
  *
  * Threads: as redlock_hold.c says. Locks: none of its own.
  */
@@ -17,8 +17,8 @@
 
 enum {
     NODE_FLOOR_MS = 50, /* redis.io: 5 to 50 ms, for a lease of 10 s */
-    NODE_PART = 100,    /* of the lease... */
-    NODE_MOST_PART = 3, /* ...and never more than this part of it */
+    NODE_PART = 100,    /* this part of the lease, if that is more... */
+    NODE_MOST_PART = 3, /* ...but never more than this part of it */
 };
 
 struct redlock *lki_redlock_of(lk_lock *lock)
@@ -35,7 +35,7 @@ int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms)
     return node_ms < most_ms ? node_ms : most_ms;
 }
 
-/* ---- what is asked ------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------------------------------- */
 
 struct lki_call lki_redlock_call(const struct redlock_member *member, const char *script,
                                  const char *other_key)

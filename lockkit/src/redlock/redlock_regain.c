@@ -1,8 +1,8 @@
 /*
- * Votes that a renewed redlock has lost, had anew: so it outlives that its servers are restarted empty, one
- * after the other. A majority of votes that have never lapsed must have been confirmed after a loss was
- * known, before it is asked for again, where nobody else has it; and once more after it is had, before it
- * counts. So at no moment up to the last confirmation had anybody else a majority (model/redlock.pml).
+ * Regain lost votes of a renewed redlock, so that it survives when its servers are restarted empty, one after
+ * the other. Before a lost vote is asked for again (where no other owner has the key), a majority of votes
+ * that never lapsed must have been confirmed after the loss; before the regained vote counts, they must have
+ * been confirmed once more. So up to the last confirmation no other owner had a majority (model/redlock.pml).
  *
  * Threads: the watchdogs' of the members' clients; begin and end: the lock's. Locks: the redlock's, and in it
  * those of watchdogs, for a moment.
@@ -12,9 +12,9 @@
 #include "wire/pending_undo.h"
 #include "wire/pool.h"
 
-enum { ASK_PART = 3 }; /* of the lease: so long it is tried to ask */
+enum { ASK_PART = 3 }; /* a lost vote is asked for during this part of the lease */
 
-/* A majority of votes is known not to have lapsed before this moment. */
+/* The moment until which a majority of votes is known not to have lapsed. */
 static int64_t confirmed_until(const struct redlock *self)
 {
     int64_t confirmed[LKI_QUORUM_SERVERS_MAX];
@@ -28,7 +28,7 @@ static int64_t confirmed_until(const struct redlock *self)
     return lki_redlock_majority(self, confirmed);
 }
 
-/* Its watchdog is at it now, or asks at once. */
+/* Have the watchdog renew this member at once, unless it is doing so. */
 static void confirm_now(struct redlock_member *member)
 {
     struct lki_watchdog *watchdog = member->base.client->watchdog;
@@ -38,7 +38,7 @@ static void confirm_now(struct redlock_member *member)
         (void)lki_hold_lose(&member->base);
 }
 
-/* While its watchdog is still telling the loss it is left for the next confirmation. */
+/* Ask for the vote again. While the watchdog still reports the loss, this waits for the next confirmation. */
 static void ask(struct redlock_member *member)
 {
     lk_lock *lock = &member->base;
@@ -67,7 +67,6 @@ static void regain_member(struct redlock_member *member, int64_t confirmed, bool
     }
 }
 
-/* Who counts other servers must not find a vote without its members: those that are bound ask for none. */
 void lki_redlock_regain_votes(struct redlock *self, bool is_urgent)
 {
     (void)pthread_mutex_lock(&self->mutex);
@@ -103,7 +102,7 @@ bool lki_redlock_regained(struct redlock_member *member, lk_status status)
 
     if (lock->ops != member->redlock->regain_ops || status == LK_LOST) return false;
     if (atomic_load(&member->redlock->base.state) !=
-        LOCK_HELD) { /* its release may have been before it */
+        LOCK_HELD) { /* the release may have run before the vote was granted */
         int64_t until = lki_clock_after_ms(lock->lease_ms);
         struct lki_pending_undo *undo =
             lki_redlock_pending_undo(member, lock->token, "redlock_undo", until);

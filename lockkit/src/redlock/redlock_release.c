@@ -1,7 +1,7 @@
 /*
- * How a redlock is given back: by all servers at once, also by those whose answer to the request is
- * still out. It is done when a majority has confirmed; what then stays unanswered is parked, and
- * asked again if its connection breaks. Also lk_lock_force_release().
+ * Release a redlock: on all servers at once, including those whose answer to the acquire is outstanding.
+ * The release succeeds when a majority has confirmed it. Connections with answers outstanding are parked,
+ * and the release is repeated if they break. Also lk_lock_force_release().
  *
  * Threads: the lock's. Locks: none of its own.
  */
@@ -14,7 +14,7 @@
 
 struct release {
     struct redlock *self;
-    size_t wanted; /* members where it may be */
+    size_t wanted; /* members where the key may be */
     size_t confirmed;
     struct lk_error why;
 };
@@ -37,7 +37,8 @@ static bool ask_to_release(void *arg, size_t i, struct lki_request **out)
     return true;
 }
 
-/* 0 from a server that may have heard an earlier release: that one has done it, while the lease lasts. */
+/* The answer 0 from a server that may have run an earlier release: before the end of the lease, that release
+   has deleted the key. */
 static bool was_released_before(const struct redlock *self, const struct redlock_member *member)
 {
     return member->may_be_released && lki_clock_now() < atomic_load(&self->base.expires_at);
@@ -79,13 +80,13 @@ static size_t releases_missing(void *arg)
     return needed > release->confirmed ? needed - release->confirmed : 1;
 }
 
-/* To this release. An error is none: the key may be there. */
+/* Whether the server has run this release. After an error the key may still be there. */
 static bool has_answered(const struct redlock_member *member)
 {
     return member->status == LK_OK || member->status == LK_NOT_OWNER;
 }
 
-/* Where no answer has come the pool sees to it, behind what was asked or on another connection. */
+/* Leave releases without an answer to the pools: on the same connection, or on another one. */
 static void leave_to_pools(struct release *release)
 {
     struct redlock *self = release->self;
@@ -124,7 +125,6 @@ static void run_release(struct release *release)
     leave_to_pools(release);
 }
 
-/* Nothing is held by this handle any more. */
 static void forget_hold(struct redlock *self)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -133,7 +133,7 @@ static void forget_hold(struct redlock *self)
     atomic_store(&self->base.state, LOCK_IDLE);
 }
 
-/* No loss is told from here on; one that is being told has been told when this returns. Was one? */
+/* After this no loss is reported; a report under way has ended. Returns whether the lock was lost. */
 static bool end_watch(struct redlock *self)
 {
     int before = atomic_exchange(&self->base.state, LOCK_UNCERTAIN);
@@ -202,7 +202,7 @@ static enum lki_quorum_state count_broken(void *arg, size_t i)
     return LKI_QUORUM_UNDECIDED;
 }
 
-/* Waits for all that answer: who is left out might have the vote that makes a majority. */
+/* This waits for all servers: one that is left out might have the vote that completes a majority. */
 lk_status lki_redlock_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     struct redlock *self = lki_redlock_of(lock);

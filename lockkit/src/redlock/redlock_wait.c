@@ -1,7 +1,7 @@
 /*
- * Between two tries of a redlock: pauses by chance, so that those who split the votes do not meet again
- * in step. A release by lockkit wakes who waits, but that is a hint: it is heard from one server, and
- * other libraries publish nothing.
+ * The pauses between two tries of a redlock. They are random, so that clients that split the votes do not
+ * try again at the same time. A release by lockkit is published and wakes a waiter, but that is only a hint:
+ * the subscription is on one server, and other libraries publish nothing.
  *
  * Threads: the lock's; lki_redlock_cancel(): any. Locks: none of its own.
  */
@@ -10,11 +10,11 @@
 #include "redlock.h"
 
 enum {
-    CONFIRM_MS = 100, /* for a subscription: it is a hint, and its server may stand still */
-    APART_MS = 2,     /* those whom one release woke do not ask in step */
-    SPLIT_MS = 5,     /* nobody had a majority: the first pause at most; then twice as long */
-    NEAR_TRIES = 6,   /* soon after a release: not all servers may have had it at the first */
-    SILENT_MOST = 3,  /* tries that a server has not answered, before we listen at another one */
+    CONFIRM_MS = 100, /* limit of the wait for a subscription, as its server may hang */
+    APART_MS = 2,     /* jitter between waiters that one release woke */
+    SPLIT_MS = 5,     /* the longest first pause after a split vote; doubled each time */
+    NEAR_TRIES = 6,   /* short pauses after a release, which may not have reached all servers yet */
+    SILENT_MOST = 3,  /* unanswered tries before the subscription moves to another server */
 };
 
 static const size_t nobody = SIZE_MAX;
@@ -41,7 +41,8 @@ void lki_redlock_waiting_done(struct redlock_waiting *waiting, lk_status status)
     waiting->at = nobody;
 }
 
-/* Whether to listen elsewhere. A majority ends a try, so that one may often be late. */
+/* Whether to subscribe at another server. One unanswered try is no reason: a try ends with the majority, so a
+   server may often be late. */
 static bool is_gone(struct redlock_waiting *waiting)
 {
     const struct redlock *self = waiting->self;
@@ -52,7 +53,8 @@ static bool is_gone(struct redlock_waiting *waiting)
            (waiting->silent > 0 && self->members[waiting->at].status != LK_UNKNOWN);
 }
 
-/* The first of them: so all who wait in a process wait at one, and a release wakes one of them. */
+/* Subscribe at the first server that has answered. So all waiters of a process use the same one, and a release
+   wakes one of them. */
 static lk_status join(struct redlock_waiting *waiting, struct lk_error *err)
 {
     struct redlock *self = waiting->self;
@@ -75,7 +77,7 @@ static int64_t pause_until(struct redlock_waiting *waiting, bool is_first, bool 
     int64_t retry_ns = waiting->self->options.retry_ms * NS_PER_MS;
     int64_t pause_ns = retry_ns / 2 + lki_random_below(retry_ns);
 
-    if (is_first) { /* a release before the subscription was not heard */
+    if (is_first) { /* a release may have been published before the subscription */
         pause_ns = lki_random_below(APART_MS * (int64_t)NS_PER_MS);
     } else if ((is_split || waiting->near > 0) &&
                waiting->split_ms < waiting->self->options.retry_ms) {
