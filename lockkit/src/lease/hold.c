@@ -1,5 +1,5 @@
 /*
- * The end of a hold, by the local clock and by what the server says. Any thread.
+ * The end of a hold, by the local clock or by a server's answer. Any thread.
  */
 #include "hold.h"
 
@@ -21,7 +21,7 @@ void lki_hold_signal_fd(int fd)
     uint64_t one = 1;
     ssize_t done = fd < 0 ? 0 : write(fd, &one, sizeof one);
 
-    (void)done; /* a full counter is readable too */
+    (void)done; /* a full counter is readable, too */
 }
 
 bool lki_hold_lose(lk_lock *lock)

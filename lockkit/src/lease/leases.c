@@ -1,6 +1,6 @@
 /*
- * Two heaps: by the next question, always an absolute moment, and by the end; and per connection a queue
- * of what is due while a round is under way there. No threads, no network.
+ * Two heaps, by the next query and by the end of the lease, and per connection a queue of leases that wait
+ * for its next round. All times are absolute. No threads, no network.
  */
 #include "leases.h"
 
@@ -9,9 +9,8 @@
 #include "base/clock.h"
 
 enum {
-    RETRY_FLOOR_MS = 5, /* before a failed renewal is tried again */
-    EARLY_PART = 30,    /* of a lease: so much too early a renewal may go along with
-                      another one */
+    RETRY_FLOOR_MS = 5, /* shortest pause before a failed renewal is repeated */
+    EARLY_PART = 30, /* a renewal may be early by this part of the lease, to go along with others */
 };
 
 static lk_lock *lock_of_renewal(struct lki_heap_item *item)
@@ -81,7 +80,7 @@ static void set_key(struct lki_heap *heap, struct lki_heap_item *item, int64_t k
 {
     lki_heap_remove(heap, item);
     item->key = key;
-    (void)lki_heap_push(heap, item); /* it has just left room */
+    (void)lki_heap_push(heap, item); /* never fails: the removal left room */
 }
 
 void lki_leases_ask_at(struct lki_leases *leases, lk_lock *lock, int64_t at)
@@ -124,9 +123,9 @@ size_t lki_leases_take_ended(struct lki_leases *leases, lk_lock **out, size_t ma
         if (!item || item->key > now) break;
         lk_lock *lock = lock_of_end(item);
         int64_t ends = atomic_load(&lock->expires_at);
-        if (ends > now) { /* prolonged since it was put there */
+        if (ends > now) { /* renewed since it was put there */
             set_key(&leases->ends, item, ends);
-        } else if (lock->lease.is_taken) { /* its round ends with it */
+        } else if (lock->lease.is_taken) { /* the end of its round reports it */
             set_key(&leases->ends, item, lki_clock_after_ms(RETRY_FLOOR_MS));
         } else {
             lki_leases_take(leases, lock);
@@ -144,8 +143,7 @@ lk_lock *lki_leases_first(const struct lki_leases *leases)
     return item ? lock_of_renewal(item) : NULL;
 }
 
-/* Leases that were taken one by one fall into step so, and cost a round trip per round instead of
-   one each. */
+/* Renewals that are slightly early fall into step with others, so that a round trip serves many leases. */
 bool lki_leases_is_due(const lk_lock *lock, int64_t now)
 {
     const struct lki_lease *lease = &lock->lease;

@@ -1,5 +1,5 @@
 /*
- * The leases that the watchdog looks after, by what comes next for each. Guarded by its mutex.
+ * The leases of a watchdog, sorted by their next renewal and by their end. Guarded by its mutex.
  */
 #ifndef LKI_LEASES_H
 #define LKI_LEASES_H
@@ -8,43 +8,44 @@
 #include "renewal_conn.h"
 
 struct lki_leases {
-    struct lki_heap renewals; /* every lease is in both, so that there is room for it later */
+    struct lki_heap
+        renewals; /* every lease is always in both heaps, so that moving it needs no memory */
     struct lki_heap ends;
 };
 
 static const int64_t lki_never = INT64_MAX;
 
-/* When a renewal of this moment is due; never, when none is to be sent then. */
+/* `at`, or never if no renewal is to be sent at that moment. */
 int64_t lki_lease_renewal(const lk_lock *lock, int64_t at);
-/* When to try again: after a tenth of the lease, or most_ms. */
+/* When to repeat a failed query: after a tenth of the lease, at most most_ms. */
 int64_t lki_lease_retry(const lk_lock *lock, int64_t most_ms);
 
-/* With the keys that its items have. False: no memory. */
+/* Add a lease; the keys of its items are set. False: no memory. */
 bool lki_leases_push(struct lki_leases *leases, lk_lock *lock);
 bool lki_leases_have(const lk_lock *lock);
 void lki_leases_drop(struct lki_leases *leases, lk_lock *lock);
 void lki_leases_done(struct lki_leases *leases);
 
-/* It is asked for at this moment. */
+/* Query it at this moment. */
 void lki_leases_ask_at(struct lki_leases *leases, lk_lock *lock, int64_t at);
-/* It does not end before that. */
+/* Look for its end at this moment, not before. */
 void lki_leases_end_at(struct lki_leases *leases, lk_lock *lock, int64_t at);
-/* It is asked for in the next round of a connection. */
+/* Query it in the next round of a connection. */
 void lki_leases_enqueue(struct lki_leases *leases, lk_lock *lock, struct lki_renewal_conn *conn);
-/* The watchdog's thread is about to ask for it, or to tell of its end. */
+/* The watchdog's thread is about to query it, or to report its end: it is_taken. */
 void lki_leases_take(struct lki_leases *leases, lk_lock *lock);
-/* Those whose end has come; all are taken. */
+/* Take leases whose end has come, `max` at most; returns their number. */
 size_t lki_leases_take_ended(struct lki_leases *leases, lk_lock **out, size_t max);
 
-/* The one to ask for first, or NULL. */
+/* The lease with the earliest query, or NULL. */
 lk_lock *lki_leases_first(const struct lki_leases *leases);
-/* Whether it goes along with what is due now. */
+/* Whether it is due, or so soon that it is queried along with those that are. */
 bool lki_leases_is_due(const lk_lock *lock, int64_t now);
-/* The one that waits longest at a connection, or NULL. */
+/* The lease that has waited longest for a round of the connection, or NULL. */
 lk_lock *lki_leases_waiting(const struct lki_renewal_conn *conn);
-/* All of them, in no order, until NULL. */
+/* The n-th lease, in no order; NULL: there are no more. */
 lk_lock *lki_leases_at(const struct lki_leases *leases, size_t index);
-/* When something is to be asked for, or has ended. */
+/* The earliest query or end. */
 int64_t lki_leases_next(const struct lki_leases *leases);
 
 #endif

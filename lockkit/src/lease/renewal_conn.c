@@ -1,11 +1,9 @@
 /*
- * One connection to one server: made without waiting, written in slices that the socket takes
- * without waiting, read as answers come. So one thread serves many servers, and none of them can
- * hold up the others by being slow, mute or gone.
+ * A renewal connection to a Redis server: connected without blocking, written in slices that fit into the
+ * socket's buffer, read as answers come. So one thread serves many servers, and a slow one delays no other.
  *
- * A renewal is the kind's own script, by digest, and by text (with a loader: introduced) where a
- * server does not know it. A check is the kind's owner check, which writes nothing: none of the
- * renewals could be made to.
+ * A renewal is the EVALSHA of the kind's script. After NOSCRIPT it is sent once more as EVAL (with a loader:
+ * after SCRIPT LOAD). A check is the kind's owner check, which writes nothing.
  */
 #include "renewal_conn.h"
 
@@ -17,17 +15,17 @@
 #include "call/eval.h"
 #include "wire/reply.h"
 
-/* What a socket that poll() calls writable takes at once: a third of the smallest buffer in use. */
+/* A socket that poll() calls writable takes this much at once: a third of the smallest buffer in use. */
 enum { SLICE_BYTES = 8192, ANSWERS_MAX = 2 * LKI_ROUND_MAX };
 
 static const size_t nobody = SIZE_MAX;
 
 struct lki_exchange {
-    struct lki_request *requests[LKI_ROUND_MAX]; /* owned; one for each query that is asked */
+    struct lki_request *requests[LKI_ROUND_MAX]; /* owned; of the queries that are sent */
     struct lk_command commands[ANSWERS_MAX];
-    size_t askers[ANSWERS_MAX]; /* the query of each command; nobody: ASKING */
+    size_t askers[ANSWERS_MAX]; /* the index of each command's query; nobody: ASKING */
     size_t count, sent, answered;
-    const struct lki_variant *loads[LKI_ROUND_MAX]; /* of what is asked, each once */
+    const struct lki_variant *loads[LKI_ROUND_MAX]; /* scripts to be loaded first, each once */
     size_t load_count, loaded;
     size_t queries;
     bool by_text;
@@ -65,9 +63,9 @@ lk_status lki_renewal_conn_status(enum lki_verdict verdict)
     return LK_SERVER;
 }
 
-/* ---- the words ------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
-/* A check goes by text: the new server has not seen it, and the old one does not see it again. */
+/* A check is sent as EVAL: the new server does not know the script yet. */
 static struct lki_request *request_of(lk_client *client, const struct lki_query *query,
                                       bool by_text)
 {
@@ -150,7 +148,7 @@ static bool write_exchange(struct lki_renewal_conn *conn, bool by_text)
 
 /* ---- the connection -------------------------------------------------------------------------- */
 
-/* To the pool, or for good. */
+/* Return a borrowed connection to the pool; close an own one. */
 static void disconnect(struct lki_renewal_conn *conn)
 {
     if (conn->is_borrowed) {
@@ -176,7 +174,7 @@ static void emit(const struct lki_renewal_conn *conn, lk_event_type type, lk_sta
                                                      .attempts = (unsigned)attempts});
 }
 
-/* The server, or this process, has no room for another connection. */
+/* Borrow an idle connection of the pool: no further one could be made (maxclients, open files). */
 static bool borrow(struct lki_renewal_conn *conn)
 {
     conn->redis = lki_pool_borrow_idle(conn->node->pool);
@@ -184,7 +182,7 @@ static bool borrow(struct lki_renewal_conn *conn)
     return conn->is_open;
 }
 
-/* Take the one that was made for us; whether there was one. */
+/* Take the pool's reserve connection. False: there is none. */
 static bool take_reserve(struct lki_renewal_conn *conn)
 {
     conn->redis = lki_pool_take_reserve(conn->node->pool, &conn->connected_at);
@@ -193,7 +191,7 @@ static bool take_reserve(struct lki_renewal_conn *conn)
     return conn->is_open;
 }
 
-/* OK, BUSY: not yet, or why not. */
+/* OK; BUSY: not connected yet; else the reason of the failure. */
 static lk_status connect_on(struct lki_renewal_conn *conn)
 {
     struct lk_error why = {0};
@@ -217,7 +215,7 @@ static lk_status connect_on(struct lki_renewal_conn *conn)
 
 /* ---- the exchange ---------------------------------------------------------------------------- */
 
-/* Of what is not sent yet, as many commands as fit into a slice. */
+/* The number of unsent commands that fit into a slice. */
 static size_t slice_of(const struct lki_exchange *exchange)
 {
     size_t bytes = 0;
@@ -238,7 +236,7 @@ static bool is_writable(const struct lki_renewal_conn *conn)
     return poll(&poll_fd, 1, 0) > 0;
 }
 
-/* One script fits into a slice. */
+/* Load the scripts that the server may not know, one per slice. */
 static bool send_loads(struct lki_renewal_conn *conn)
 {
     struct lki_exchange *exchange = conn->exchange;
@@ -299,7 +297,7 @@ static bool needs_text(const struct lki_renewal_conn *conn)
     return false;
 }
 
-/* OK: all is answered. BUSY: not yet. UNKNOWN: no more answers will come. */
+/* OK: all queries are answered; BUSY: not yet; UNKNOWN: no more answers will come. */
 static lk_status exchange_on(struct lki_renewal_conn *conn, bool by_text)
 {
     if (!conn->exchange && !write_exchange(conn, by_text)) return LK_UNKNOWN;
@@ -326,7 +324,7 @@ static void conn_give_up(struct lki_renewal_conn *conn)
     conn->events = 0;
 }
 
-/* The server did nothing of what was sent on the connection that it had no room for. */
+/* The server refused the connection (maxclients) and has run nothing: send the round on a borrowed one. */
 static bool replace(struct lki_renewal_conn *conn)
 {
     drop_exchange(conn);
@@ -337,7 +335,7 @@ static bool replace(struct lki_renewal_conn *conn)
 static void conn_go_on(struct lki_renewal_conn *conn)
 {
     lk_status status = conn->is_open ? LK_OK : connect_on(conn);
-    bool is_failed_connect = status != LK_OK && status != LK_BUSY; /* which was told of */
+    bool is_failed_connect = status != LK_OK && status != LK_BUSY; /* it was reported */
 
     if (status == LK_OK) status = exchange_on(conn, false);
     if (status == LK_UNKNOWN && lki_redis_is_unadmitted(conn->redis) && replace(conn))
@@ -350,7 +348,7 @@ static void conn_go_on(struct lki_renewal_conn *conn)
     }
 }
 
-/* What was idle for long may be cut: a round must not wait for what nobody hears. */
+/* A firewall may have dropped a connection that was idle for long, without a word: it is not used. */
 static bool is_of_use(const struct lki_renewal_conn *conn)
 {
     int64_t idle_ms = conn->client->options.idle_ms * LKI_IDLE_PINGS;

@@ -1,6 +1,6 @@
 /*
- * The watchdog's connection to one server, and the round of queries under way on it. How those are said
- * is the backend's: renewal_conn.c speaks to Redis. Nothing here waits. The watchdog's thread only.
+ * The watchdog's connection to one server, and the round of queries under way on it. Each backend has its
+ * own implementation: renewal_conn.c is the one of Redis. Nothing here blocks. The watchdog's thread only.
  */
 #ifndef LKI_RENEWAL_CONN_H
 #define LKI_RENEWAL_CONN_H
@@ -12,24 +12,24 @@
 
 enum { LKI_ROUND_MAX = 256 }; /* queries per pipeline */
 
-/* What became of a query. */
+/* The result of a query. */
 enum lki_verdict {
-    LKI_OURS,      /* renewed; or, of a check, held */
-    LKI_GONE,      /* not ours any more */
-    LKI_SILENT,    /* not asked, or not answered */
-    LKI_REFUSED,   /* an error that says nothing of the lock */
-    LKI_NOT_NOW,   /* the server cannot tell just now */
-    LKI_ELSEWHERE, /* another server can */
+    LKI_OURS,      /* the hold was renewed; or, after a check, it stands */
+    LKI_GONE,      /* the lock is not ours any more */
+    LKI_SILENT,    /* the query was not sent, or not answered */
+    LKI_REFUSED,   /* an error that says nothing about the lock */
+    LKI_NOT_NOW,   /* a temporary error: the server may answer later */
+    LKI_ELSEWHERE, /* a redirection: another server has the key */
 };
 
 struct lki_query {
     lk_lock *lock;            /* borrowed: its lease is_taken */
-    bool is_check;            /* is it ours? Prolongs nothing. Else a renewal */
-    bool is_asking;           /* tell the server first that an ASK has sent us */
-    bool is_reported;         /* the hold has ended before the answer came, and its holder knows */
-    enum lki_verdict verdict; /* once the round is over */
-    lk_reply *reply;          /* owned; NULL: none yet. Redis' alone */
-    struct lki_renewal_conn *next; /* of an ASK: who can tell */
+    bool is_check;            /* an owner check, which extends no lease; else a renewal */
+    bool is_asking;           /* ASKING goes ahead of it, after an ASK redirection */
+    bool is_reported;         /* the hold ended before the answer came, and its loss was reported */
+    enum lki_verdict verdict; /* valid when the round is done */
+    lk_reply *reply;          /* owned; NULL: none yet. Used by Redis alone */
+    struct lki_renewal_conn *next; /* to the server that an ASK redirection names; else NULL */
 };
 
 struct lki_round {
@@ -37,50 +37,50 @@ struct lki_round {
     size_t count;
     int64_t sent_at;
     int64_t deadline;
-    int64_t ends_at; /* the next of these holds */
+    int64_t ends_at; /* the earliest end of these holds */
 };
 
 struct lki_renewal_conn {
     const struct lki_renewal_conn_ops *ops;
     lk_client *client;       /* borrowed */
-    struct lki_node *node;   /* ours: a reference */
+    struct lki_node *node;   /* a reference */
     struct lki_redis *redis; /* owned; NULL: none */
     bool is_open;            /* connected and logged in */
-    bool is_borrowed;        /* from the pool, for this round: none could be made */
-    bool is_gone;            /* the server is no part of the topology any more */
-    bool has_ended;          /* a connection of its own; the watchdog takes note */
-    short events;            /* what to poll() for; 0: nothing is under way */
-    int64_t began_at;        /* the connecting, then the exchange */
-    int64_t connected_at;    /* ...the connecting */
+    bool is_borrowed;        /* from the pool, for this round, as none could be made */
+    bool is_gone;            /* its server is no longer part of the topology */
+    bool has_ended;          /* an own connection was closed; the watchdog resets this */
+    short events;            /* for poll(); 0: no round is under way */
+    int64_t began_at;        /* when the attempt to connect began, or the exchange */
+    int64_t connected_at;    /* when the attempt to connect began */
     struct lki_round round;
-    struct lki_exchange *exchange;  /* owned; what was and will be sent */
-    struct lki_renewal_conn *next;  /* of all connections */
-    struct lki_lease *first, *last; /* guarded by the watchdog's mutex: they wait for a round */
+    struct lki_exchange *exchange;  /* owned; the commands of the round */
+    struct lki_renewal_conn *next;  /* in the list of all connections */
+    struct lki_lease *first, *last; /* guarded by the watchdog's mutex: queue for the next round */
 };
 
-/* What a backend's connections can do. */
+/* The operations of a backend's connection. */
 struct lki_renewal_conn_ops {
-    /* Ask what stands in connection->round. Not while a round is under way. */
+    /* Send the queries of conn->round. Not while a round is under way. */
     void (*start)(struct lki_renewal_conn *conn);
-    /* Go on with the round as far as goes without waiting, or give it up past its deadline. */
+    /* Continue the round without blocking, or give it up past its deadline. */
     void (*go_on)(struct lki_renewal_conn *conn);
-    /* Give up what is not answered yet, and the connection. */
+    /* Give up the unanswered queries, and close the connection. */
     void (*give_up)(struct lki_renewal_conn *conn);
-    /* Between rounds: the socket is ready, so it has ended. */
+    /* The socket became readable between two rounds, which means that it was closed. */
     void (*check_idle)(struct lki_renewal_conn *conn);
-    /* Whether its connection is one that was begun before this moment, and stands. */
+    /* Whether the connection is open, and was begun before this moment. */
     bool (*is_open_since)(struct lki_renewal_conn *conn, int64_t moment);
-    /* Its connection's descriptor; -1: there is none. */
+    /* The socket; -1: there is none. */
     int (*fd)(const struct lki_renewal_conn *conn);
     enum lki_verdict (*verdict)(const struct lki_query *query);
-    /* Forget the round; its answers go with it. */
+    /* Discard the round and its answers. */
     void (*clear)(struct lki_renewal_conn *conn);
     void (*free)(struct lki_renewal_conn *conn);
 };
 
-/* To a server of Redis. Takes the reference to the node. NULL: no memory. */
+/* A connection to a Redis server. Takes the reference to the node. NULL: no memory. */
 struct lki_renewal_conn *lki_renewal_conn_new(lk_client *client, struct lki_node *node);
-/* Until when the round waits. */
+/* The deadline of the current step: of connecting, or of the round. */
 int64_t lki_renewal_conn_until(const struct lki_renewal_conn *conn);
 
 static inline bool lki_renewal_conn_is_under_way(const struct lki_renewal_conn *conn)
@@ -88,13 +88,13 @@ static inline bool lki_renewal_conn_is_under_way(const struct lki_renewal_conn *
     return conn->events != 0;
 }
 
-/* Whether all has been answered that ever will be. */
+/* Whether no further answers of the round will come. */
 static inline bool lki_renewal_conn_is_done(const struct lki_renewal_conn *conn)
 {
     return conn->round.count > 0 && conn->events == 0;
 }
 
-/* As the hook is told. */
+/* The status of a verdict in events. */
 lk_status lki_renewal_conn_status(enum lki_verdict verdict);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Remembers which server has a slot, so that a renewal costs no look at the topology, and keeps one
- * connection per server.
+ * One connection per server, and a cache of which connection serves a slot, so that renewals do not look
+ * into the topology.
  */
 #include "renewal_conns.h"
 
@@ -26,7 +26,7 @@ lk_status lki_renewal_conns_init(struct lki_renewal_conns *conns, struct lk_erro
     conns->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (conns->timer_fd < 0) return LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "timerfd");
     if (!conns->by_slot || !conns->fds) return LKI_FAIL(err, LK_NO_MEMORY, "the watchdog");
-    conns->by_slot[0] = conns->first; /* of a backend that has one */
+    conns->by_slot[0] = conns->first; /* a backend brings its only connection */
     return LK_OK;
 }
 
@@ -113,7 +113,7 @@ struct lki_renewal_conn *lki_renewal_conns_learn(struct lki_renewal_conns *conns
     return node ? conn_to(conns, node) : NULL;
 }
 
-/* In the order of the connections: one under way goes on by itself, another one has ended. */
+/* fd: the first in the order of the connections. An idle connection that is readable was closed. */
 static void check_idle_conns(const struct lki_renewal_conns *conns, const struct pollfd *fd)
 {
     for (struct lki_renewal_conn *conn = conns->first; conn; conn = conn->next) {
@@ -123,7 +123,8 @@ static void check_idle_conns(const struct lki_renewal_conns *conns, const struct
     }
 }
 
-/* By a timer, as the timeout of poll() stands still while the machine sleeps; leases do not. */
+/* A timer on CLOCK_BOOTTIME ends the wait: unlike the timeout of poll(), it runs on while the machine sleeps, as
+   leases do. */
 void lki_renewal_conns_wait(const struct lki_renewal_conns *conns, int wake_fd, int64_t until)
 {
     struct itimerspec timer = {

@@ -1,17 +1,16 @@
 /*
- * Leases sit in two heaps: by their next renewal, always an absolute moment, a third of the lease
- * after the last one was SENT, so slowness never adds up; and by their end. What is due is asked
- * for by the connection to its server, up to 256 leases in one pipeline; while a round is under way
- * there, what falls due next waits for it, and for no other server. A key that fails is tried again
- * on its own. A lease that could not be renewed ends by the local clock, whatever the network says,
- * and its holder is told. Renewal never re-creates a key: a lost lock is lost for good.
+ * Leases are in two heaps: by their next renewal, which is due a third of the lease after the last one was
+ * SENT (so delays do not add up), and by their end. Renewals that are due go to the connection of their
+ * server, up to 256 in one pipeline; while a round is under way there, the next ones wait for it, but for
+ * no other server. A failed renewal is repeated on its own. A lease that could not be renewed ends by the
+ * local clock, and its loss is reported. A renewal never creates a key again: a lost lock stays lost.
  *
- * When other servers take over, or a connection to one has ended, all that it should know of is asked
- * for at once: what is renewed by its renewal, the others by a check that changes nothing. So the end
- * of a hold whose server came back empty is told as soon as that can be reached again. For this, a
- * connection stands to each server that has holds, but for those of a moment.
+ * After a failover, or when a connection was closed, all holds on that server are suspect and are queried
+ * at once: by a renewal, or where none is wanted by a check that changes nothing. So the loss of a hold is
+ * reported as soon as a server that restarted empty can be reached. That is why a connection is kept to each
+ * server with holds that last longer than UNCHECKED_MS.
  *
- * Threads: one waits for everything, in one poll(); any thread adds and removes.
+ * Threads: one waits for everything, in one poll(); any thread adds and removes leases.
  */
 #include "watchdog.h"
 
@@ -29,34 +28,34 @@
 #include "renewal_conns.h"
 
 enum {
-    UNCHECKED_MS = 200,    /* a hold that lasts longer than this is looked after */
-    NOT_NOW_MAX_MS = 200,  /* before it is tried again, when the server will be able to */
-    ELSEWHERE_MAX_MS = 10, /* ...or another one is */
-    SORT_MAX = 1024,       /* leases, before somebody else may have the mutex */
+    UNCHECKED_MS = 200,    /* a hold that is not renewed before is first checked after this */
+    NOT_NOW_MAX_MS = 200,  /* longest pause after a temporary error */
+    ELSEWHERE_MAX_MS = 10, /* ...after a redirection */
+    SORT_MAX = 1024, /* leases that are sorted before the thread sends, and yields the mutex */
 };
 
 struct lki_watchdog {
     lk_client *client;              /* borrowed */
-    struct lki_renewal_conns conns; /* the watchdog thread's alone, but for who waits there */
-    int wake_fd;                    /* eventfd: look at the heaps again */
+    struct lki_renewal_conns conns; /* used by the watchdog's thread alone, except the queues */
+    int wake_fd;                    /* eventfd: the heaps have changed */
     pthread_mutex_t mutex;          /* guards all below, and every lease */
     struct lki_leases leases;
-    pthread_cond_t idle; /* some lease is not taken any more */
-    int64_t wakes_at;    /* the watchdog thread sleeps until then; 0: it does not */
-    bool has_grown;      /* since then; who takes one hold takes more */
-    unsigned long epoch; /* of the servers, when the leases were last looked through */
+    pthread_cond_t idle; /* some lease is no longer taken */
+    int64_t wakes_at;    /* the watchdog's thread sleeps until then; 0: it is awake */
+    bool has_grown;      /* a lease was added since it last slept: more are likely to follow */
+    unsigned long epoch; /* of the topology, when all leases were last rechecked */
     bool must_recheck;
     bool is_stopping;
 };
 
-/* ---- in and out ------------------------------------------------------------------------------ */
+/* ---- add and remove -------------------------------------------------------------------------- */
 
 static void wake(const struct lki_watchdog *watchdog)
 {
     uint64_t one = 1;
     ssize_t done = write(watchdog->wake_fd, &one, sizeof one);
 
-    (void)done; /* a full counter wakes too */
+    (void)done; /* a full counter wakes, too */
 }
 
 static unsigned long epoch_now(const struct lki_watchdog *watchdog)
@@ -74,7 +73,8 @@ void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
 lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *lock,
                                   int64_t deadline, struct lk_error *err)
 {
-    if (!watchdog->client->topology) return LK_OK; /* its connection stands from the beginning */
+    if (!watchdog->client->topology)
+        return LK_OK; /* its only connection exists from the beginning */
     struct lki_node *node = lki_renewal_conns_node_of(&watchdog->conns, lock->key, err);
     lk_status status = node ? lki_pool_reserve(node->pool, deadline, err) : LK_UNREACHABLE;
 
@@ -82,7 +82,7 @@ lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *
     return status;
 }
 
-/* Once. */
+/* Whether the kind knows that the hold has ended; true only once. */
 static bool is_seen_over(lk_lock *lock)
 {
     if (!lock->ops->is_over || atomic_load(&lock->expires_at) == 0 || !lock->ops->is_over(lock))
@@ -91,7 +91,7 @@ static bool is_seen_over(lk_lock *lock)
     return true;
 }
 
-/* What is first asked for it, and when. */
+/* Schedule the first query of a lease. */
 static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
 {
     struct lki_lease *lease = &lock->lease;
@@ -116,7 +116,7 @@ lk_status lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *lock, struct 
 
     (void)pthread_mutex_lock(&watchdog->mutex);
     lock->lease.is_leaving = false;
-    if (lock->lease.is_taken) { /* it is still here */
+    if (lock->lease.is_taken) { /* it was not removed yet */
         lki_leases_end_at(&watchdog->leases, lock, atomic_load(&lock->expires_at));
         (void)pthread_mutex_unlock(&watchdog->mutex);
         return LK_OK;
@@ -133,13 +133,13 @@ lk_status lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *lock, struct 
     return status;
 }
 
-/* One that is taken leaves when its round is over. */
+/* A lease that is taken is removed at the end of its round. */
 static void leave_locked(struct lki_watchdog *watchdog, lk_lock *lock)
 {
     lock->lease.is_leaving = lock->lease.is_taken;
     if (lock->lease.is_taken || !lki_leases_have(lock)) return;
     lki_leases_drop(&watchdog->leases, lock);
-    lock->lease.epoch = watchdog->epoch; /* it was looked through with the others */
+    lock->lease.epoch = watchdog->epoch; /* it was rechecked with the others */
 }
 
 bool lki_watchdog_remove_by(struct lki_watchdog *watchdog, lk_lock *lock, int64_t deadline)
@@ -161,7 +161,7 @@ void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock)
     (void)lki_watchdog_remove_by(watchdog, lock, INT64_MAX);
 }
 
-/* ---- what has ended -------------------------------------------------------------------------- */
+/* ---- the end of holds ------------------------------------------------------------------------ */
 
 static struct lk_event event_of(const lk_lock *lock, lk_event_type type, lk_status status,
                                 int64_t sent_at)
@@ -180,7 +180,7 @@ static struct lk_event event_of(const lk_lock *lock, lk_event_type type, lk_stat
                              .fence = lock->fence};
 }
 
-/* No mutex held, and the lease is_taken. */
+/* Without the mutex, while the lease is_taken. */
 static void report_lost(const struct lki_watchdog *watchdog, lk_lock *lock, int64_t since)
 {
     if (!lki_hold_lose(lock)) return;
@@ -205,10 +205,10 @@ static void end_leases_locked(struct lki_watchdog *watchdog)
     (void)pthread_cond_broadcast(&watchdog->idle);
 }
 
-/* ---- what is due ----------------------------------------------------------------------------- */
+/* ---- due queries ----------------------------------------------------------------------------- */
 
-/* The first look at a hold: there is nothing to ask while the connection stands that stood when it was
-   taken. True: it was no more than that. */
+/* The first check of a hold needs no query if the connection has been open since before the acquire: then the
+   server has not restarted. True: this is so, and the next query is scheduled. */
 static bool check_unchecked_locked(struct lki_watchdog *watchdog, struct lki_renewal_conn *conn,
                                    lk_lock *lock)
 {
@@ -225,11 +225,11 @@ static bool check_unchecked_locked(struct lki_watchdog *watchdog, struct lki_ren
     return true;
 }
 
-/* Hand what is due to the connections of its servers. The mutex is let go while the topology is asked. */
+/* Queue due leases at the connections to their servers. Releases the mutex while it asks the topology. */
 static void sort_due_locked(struct lki_watchdog *watchdog)
 {
     int64_t now = lki_clock_now();
-    int nowhere = -1; /* the slot that nobody has */
+    int nowhere = -1; /* a slot without a known server */
     lk_lock *lock = lki_leases_first(&watchdog->leases);
 
     if (!lock || lock->lease.renewal.key > now) return;
@@ -253,7 +253,7 @@ static void sort_due_locked(struct lki_watchdog *watchdog)
     }
 }
 
-/* ---- a round of a connection ----------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_renewal_conn *conn)
 {
@@ -269,7 +269,7 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_renewal_
         int64_t ends = atomic_load(&lock->expires_at);
         bool is_check = lki_lease_renewal(lock, now) == lki_never;
 
-        /* An end is told before long; what is made of several locks is not checked as a whole. */
+        /* The end of a hold is reported elsewhere; a lock that consists of several cannot be checked. */
         if (ends <= now || (is_check && !lki_hold_can_be_checked(lock))) {
             lock->lease.is_suspect = false;
             lki_leases_ask_at(&watchdog->leases, lock, lki_never);
@@ -282,7 +282,7 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_renewal_
         if (ends < round->ends_at) round->ends_at = ends;
         if (ends > last_end) last_end = ends;
     }
-    if (last_end < round->deadline) round->deadline = last_end; /* nobody has a use for it then */
+    if (last_end < round->deadline) round->deadline = last_end; /* no later answer is of use */
 }
 
 static void start_rounds_locked(struct lki_watchdog *watchdog)
@@ -290,7 +290,7 @@ static void start_rounds_locked(struct lki_watchdog *watchdog)
     for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
         if (!conn->first || conn->round.count > 0) continue;
         fill_round_locked(watchdog, conn);
-        if (conn->round.count == 0) continue; /* all were over */
+        if (conn->round.count == 0) continue; /* all of them have ended */
         (void)pthread_mutex_unlock(&watchdog->mutex);
         conn->ops->start(conn);
         (void)pthread_mutex_lock(&watchdog->mutex);
@@ -309,8 +309,8 @@ static void report_renewal(const struct lki_watchdog *watchdog, lk_lock *lock, l
     }
 }
 
-/* Tell the hook, and those whose hold has ended; learn what the answers say of the servers. No
-   mutex held, the leases are still taken. */
+/* Report the results of a round, and pass redirections on to the topology. Without the mutex, while the leases
+   are taken. */
 static void report_round(struct lki_watchdog *watchdog, struct lki_renewal_conn *conn)
 {
     int64_t sent_at = conn->round.sent_at;
@@ -336,8 +336,7 @@ static void report_round(struct lki_watchdog *watchdog, struct lki_renewal_conn 
         lki_topology_refresh_soon(watchdog->client->topology);
 }
 
-/* A hold that ends while its server is asked: its holder is told at once, and the round goes on for the
-   others. */
+/* Report holds that have ended while their round is under way; it continues for the others. */
 static void report_ended(const struct lki_watchdog *watchdog, struct lki_round *round)
 {
     int64_t now = lki_clock_now();
@@ -367,7 +366,7 @@ static void end_asked_locked(struct lki_watchdog *watchdog)
     }
 }
 
-/* When it is asked for again, as far as the answer goes; GONE: never. */
+/* The moment of the next query, by the result of the last one; GONE: never. */
 static int64_t next_after(const struct lki_query *query, enum lki_verdict verdict, int64_t sent_at)
 {
     const lk_lock *lock = query->lock;
@@ -409,7 +408,7 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
         return;
     }
     struct lki_renewal_conn *asked_next = lease->is_suspect ? NULL : query->next;
-    if (lease->is_suspect) next = lki_clock_now(); /* since the query was sent */
+    if (lease->is_suspect) next = lki_clock_now(); /* it became suspect after the query was sent */
     lease->is_suspect |= query->is_check && verdict != LKI_OURS;
     if (!lease->is_suspect) next = lki_lease_renewal(lock, next);
     lease->is_asking = asked_next != NULL;
@@ -434,9 +433,9 @@ static void finish_rounds_locked(struct lki_watchdog *watchdog)
     }
 }
 
-/* ---- other servers --------------------------------------------------------------------------- */
+/* ---- changes of the topology ----------------------------------------------------------------- */
 
-/* What waits there goes elsewhere, at once. */
+/* Leases that wait at a connection whose server is gone are queried elsewhere, at once. */
 static void close_gone_locked(struct lki_watchdog *watchdog)
 {
     struct lki_renewal_conn *gone = NULL;
@@ -449,8 +448,8 @@ static void close_gone_locked(struct lki_watchdog *watchdog)
     }
 }
 
-/* Doubt every hold of this connection; NULL: whose server is another one now, or was never asked by us. What is being
-   asked on another one by now need not be asked again. */
+/* Make the holds of a connection suspect; NULL: those without a connection, as their server has changed. A hold
+   whose query is under way on a newer connection is left out. */
 static void suspect_leases_locked(struct lki_watchdog *watchdog,
                                   const struct lki_renewal_conn *conn)
 {
@@ -461,12 +460,13 @@ static void suspect_leases_locked(struct lki_watchdog *watchdog,
         if (lki_renewal_conns_known(&watchdog->conns, lock->lease.slot) != conn) continue;
         if (conn && conn->has_ended && lock->lease.is_taken) continue;
         lock->lease.is_suspect = true;
-        if (lock->lease.is_taken) continue; /* it is asked for again when it is put back */
+        if (lock->lease.is_taken) continue; /* it is queried again when it is put back */
         lki_leases_ask_at(&watchdog->leases, lock, now);
     }
 }
 
-/* What is over ends now, also while a server is asked that cannot answer any more. Each moves others in the heap. */
+/* End holds that their kind knows to be over, also if a query is under way. Each change reorders the heap, so the
+   loop begins again. */
 static void end_what_is_over_locked(struct lki_watchdog *watchdog)
 {
     size_t i = 0;
@@ -504,7 +504,7 @@ static void recheck_locked(struct lki_watchdog *watchdog)
     close_gone_locked(watchdog);
 }
 
-/* Whatever ended a connection may have emptied the server behind it. */
+/* A connection was closed: its server may have restarted empty. */
 static void suspect_disconnected_locked(struct lki_watchdog *watchdog)
 {
     for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
@@ -524,7 +524,7 @@ void lki_watchdog_recheck(struct lki_watchdog *watchdog)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* When there is something to do that no server has to answer first. */
+/* The next moment at which there is something to do, whatever the servers answer. */
 static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
 {
     int64_t next = lki_leases_next(&watchdog->leases);
@@ -544,7 +544,7 @@ static void sleep_locked(struct lki_watchdog *watchdog)
     int64_t until = next_moment_locked(watchdog);
     int64_t unchecked_until = lki_clock_now() + UNCHECKED_MS * (int64_t)NS_PER_MS;
 
-    /* The next one taken need not wake us. */
+    /* This early, so that the next acquire need not wake this thread. */
     if (watchdog->has_grown && unchecked_until < until) until = unchecked_until;
     watchdog->has_grown = false;
     watchdog->wakes_at = until;
@@ -575,7 +575,7 @@ void *lki_watchdog_main(void *arg)
     for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next) {
         if (lki_renewal_conn_is_under_way(conn)) conn->ops->give_up(conn);
     }
-    finish_rounds_locked(watchdog); /* so that nobody waits for a lease that is taken */
+    finish_rounds_locked(watchdog); /* so that no thread waits for a lease that is taken */
     (void)pthread_mutex_unlock(&watchdog->mutex);
     return NULL;
 }

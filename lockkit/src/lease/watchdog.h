@@ -1,5 +1,5 @@
 /*
- * The one thread that renews leases and notices those that ended.
+ * The thread that renews leases and reports those that have ended.
  */
 #ifndef LKI_WATCHDOG_H
 #define LKI_WATCHDOG_H
@@ -11,50 +11,49 @@
 struct lki_renewal_conn;
 struct lki_watchdog;
 
-/* What the watchdog knows of one hold; embedded in its lock. */
+/* One hold in the watchdog; embedded in its lock. */
 struct lki_lease {
-    struct lki_heap_item renewal;  /* key: when it is next asked for, INT64_MAX: not now */
-    struct lki_heap_item end;      /* key: not after the hold's end */
-    struct lki_renewal_conn *conn; /* it waits there for the next round; NULL: it does not */
+    struct lki_heap_item renewal;  /* key: the moment of the next query; INT64_MAX: none */
+    struct lki_heap_item end;      /* key: not after the end of the hold */
+    struct lki_renewal_conn *conn; /* in whose queue it is; NULL: in none */
     struct lki_lease *next, *previous;
     int slot;
-    unsigned long epoch; /* of the servers, no later than what is known of the hold */
-    bool is_taken;       /* the watchdog thread is at it right now, without the mutex */
-    bool is_leaving;     /* ...and does not put it back afterwards */
-    bool is_suspect;     /* its server may be another one, or empty: is it still ours? */
-    bool is_unchecked;   /* not looked at yet: does the connection stand that would tell us? */
-    bool is_asking;      /* its slot moves: the importing server is asked next */
-    bool is_exact;       /* not to be renewed before its time along with others */
-    int64_t asked_at;    /* the acquire, or what confirmed it last, was sent then */
+    unsigned long epoch; /* of the topology, when the hold was last confirmed, or earlier */
+    bool is_taken;       /* the watchdog's thread uses it now, without the mutex */
+    bool is_leaving;     /* ...and removes it afterwards */
+    bool is_suspect;     /* its server may have changed or restarted empty: query it at once */
+    bool is_unchecked;   /* the first check is due: is its connection still open? */
+    bool is_asking;      /* its slot is migrating: the next query goes to the importing server */
+    bool is_exact;       /* it is not renewed early, along with others */
+    int64_t asked_at;    /* when the acquire was sent, or the last query that confirmed the hold */
     int64_t stop_at;     /* no renewal after this moment; INT64_MAX: no limit */
 };
 
-/* For a client that has its topology; or, of a backend, with its only connection, which is taken. */
+/* The client has its topology already. conn: NULL; or a backend's only connection, which is taken. */
 struct lki_watchdog *lki_watchdog_new(lk_client *client, struct lki_renewal_conn *conn,
                                       struct lk_error *err);
 /* All leases are removed; lki_watchdog_main() has returned. */
 void lki_watchdog_free(struct lki_watchdog *watchdog);
 
-/* The lock is about to ask its server for the hold: a change of servers from now on matters. */
+/* Before an acquire is sent: changes of the topology from now on make its hold suspect. */
 void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock);
-/* A renewed hold is about to be asked for: have what renews it at hand. UNREACHABLE, SERVER, NO_MEMORY: there
-   is no connection for that, nor room for one. */
+/* Before a hold with renewal is acquired: have a connection ready for renewals. UNREACHABLE, SERVER, NO_MEMORY:
+   there is none, and none can be made. */
 LK_MUST_CHECK lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *lock,
                                                 int64_t deadline, struct lk_error *err);
-/* Look after a lock that is held: renew it if it asks for that, notice its end in any case. */
+/* Add a held lock: its loss is reported, and it is renewed if it asks for that. */
 LK_MUST_CHECK lk_status lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *lock,
                                          struct lk_error *err);
-/* After this, no renewal of the lock is under way and none will be sent. No effect if not added. */
+/* Remove a lock: no renewal is under way when this returns, and none will be sent. No effect if not added. */
 void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock);
-/* The same, but wait for a renewal under way no longer than that. False: it goes on, and ends by
-   itself; token, key and lease must stay until this has answered true. lki_watchdog_add() takes it
-   back. */
+/* The same, waiting for a renewal under way until the deadline. False: it goes on, and the lock must keep token,
+   key and lease until this returns true; lki_watchdog_add() undoes the removal. */
 bool lki_watchdog_remove_by(struct lki_watchdog *watchdog, lk_lock *lock, int64_t deadline);
 
-/* The servers have changed, or some hold may have ended: see at once which they know of. Any thread. */
+/* The topology has changed, or some hold may have ended: query all that this may concern. Any thread. */
 void lki_watchdog_recheck(struct lki_watchdog *watchdog);
 
-/* The watchdog thread's body (arg: the watchdog): returns after lki_watchdog_stop(). */
+/* The body of the watchdog's thread (arg: the watchdog): returns after lki_watchdog_stop(). */
 void *lki_watchdog_main(void *arg);
 void lki_watchdog_stop(struct lki_watchdog *watchdog);
 
