@@ -1,5 +1,5 @@
 /*
- * See channel.h. Any thread of a call, and the hub's; all with the hub's mutex held.
+ * See channel.h. Threads: any, with the hub's mutex held.
  */
 #include "channel.h"
 
@@ -99,7 +99,7 @@ void lki_channel_wake(struct lki_channel *channel, size_t units)
     }
 }
 
-/* For how many units a message wakes, by its text: a decimal number (Redisson's clients insist on one). */
+/* The number of units that a message stands for; its text is a decimal number, as Redisson's clients require. */
 static size_t count_of(enum lki_wake_rule rule, struct lk_bytes text)
 {
     long long number = text.data ? strtoll(text.data, NULL, 10) : 0;

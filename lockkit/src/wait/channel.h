@@ -1,5 +1,5 @@
 /*
- * The hub's channels, by name, and who waits on them. The hub's mutex guards them.
+ * The hub's channels, by name, and their waiters. The hub's mutex guards them.
  */
 #ifndef LKI_CHANNEL_H
 #define LKI_CHANNEL_H
@@ -9,7 +9,7 @@
 
 struct lki_pubsub_conn;
 
-/* A channel's way: WANTED -> ASKED -> LIVE -> LEAVING -> gone (or WANTED again). */
+/* The states of a subscription: WANTED -> ASKED -> LIVE -> LEAVING -> gone (or WANTED again). */
 enum lki_channel_state { CHANNEL_WANTED, CHANNEL_ASKED, CHANNEL_LIVE, CHANNEL_LEAVING };
 
 struct lki_channel {
@@ -19,23 +19,22 @@ struct lki_channel {
     struct lki_channel *newer;
     struct lki_waiter *first; /* longest waiting first */
     struct lki_waiter *last;
-    int64_t idle_since; /* meaningful without waiters */
+    int64_t idle_since; /* valid without waiters */
     enum lki_channel_state state;
-    bool may_have_missed; /* a waiter sleeps that may have missed a message: wake it once LIVE */
-    unsigned losses;      /* of its connection, so far: who joins does not wait for the next one */
-    int64_t ask_at;       /* not asked for before: it was refused; nor does who joins wait for it */
+    bool may_have_missed; /* a waiter may have missed a message: wake all once it is LIVE */
+    unsigned losses;      /* lost connections so far; each one ends the waits in lki_hub_join() */
+    int64_t ask_at; /* a refused channel is not subscribed before this, nor do joins wait for it */
 
-    /* The hub thread's alone, without the mutex: */
-    struct lki_pubsub_conn *conn; /* borrowed; where it is asked for; NULL: not settled */
-    int slot;                     /* meaningful with a connection */
-    uint64_t asked_as;            /* meaningful while not answered: the number of the question */
-    struct lki_backoff refused;   /* pauses of its refusals; none once it was LIVE */
+    /* Used by the hub's thread alone, without the mutex: */
+    struct lki_pubsub_conn *conn; /* borrowed; NULL: not routed */
+    int slot;                     /* valid with a connection */
+    uint64_t asked_as;            /* the number of its last command, while that is not answered */
+    struct lki_backoff refused;   /* pauses after refusals; reset when it is LIVE */
 };
 
 enum { LKI_CHANNEL_BUCKETS = 256 };
 
-/* Only the hub's thread removes channels, so it goes from one to the older ones, and reads their
-   names, without the mutex. */
+/* Only the hub's thread removes channels; so it may iterate over them, and read their names, without the mutex. */
 struct lki_channels {
     struct lki_channel *buckets[LKI_CHANNEL_BUCKETS];
     struct lki_channel *newest; /* owned, as all older ones */
@@ -51,12 +50,11 @@ void lki_channels_done(struct lki_channels *channels);
 void lki_channel_enter(struct lki_channel *channel, struct lki_waiter *waiter);
 void lki_channel_exit(struct lki_channel *channel, struct lki_waiter *waiter);
 
-/* Wake those that sleep, the longest waiting first, for so many units; who needs more than are left
-   sleeps on. */
+/* Wake waiters for this many units, the longest waiting first; one that needs more than are left sleeps on. */
 void lki_channel_wake(struct lki_channel *channel, size_t units);
-/* A message has come: wake as many as its text says, by the rule of its waiters. */
+/* A message has come: wake waiters by their rule and the number in its text. */
 void lki_channel_notify(struct lki_channel *channel, struct lk_bytes text);
-/* Its subscription has ended, if there was one: messages may be missed until it is LIVE again. */
+/* The subscription has ended: until the channel is LIVE again, messages may be missed. */
 void lki_channel_drop(struct lki_channel *channel);
 
 #endif

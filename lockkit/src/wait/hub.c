@@ -1,13 +1,12 @@
 /*
- * The waiters' side. A message wakes the longest waiter of its channel in this process; every
- * process gets the message, so the woken ones of different processes race for the lock. Messages are
- * hints: they are lost when a connection breaks, so every waiter has a timer too, and all whom it may
- * concern are woken once when it breaks and once when they are subscribed again. A channel without
- * waiters is kept for a moment, because the next waiter of a contended lock is near. Who waits alone
- * again and again hears for itself: a thread less to be woken between a release and the next try.
+ * The waiters' side of the hub. A message wakes the waiter that has waited longest in its channel; every
+ * process receives the message, so one waiter per process tries again. Messages are hints: they are lost
+ * when a connection breaks. So every waiter has a timer, too, and is woken when its connection breaks and
+ * once more when it is subscribed again. A channel without waiters is kept for a moment, because a
+ * contended lock soon has the next one. A waiter that is alone repeatedly polls the sockets itself, which
+ * saves one thread switch between a release and the next try.
  *
- * Any thread of a call; one mutex, and nothing that waits is done with it held. What the hub's thread
- * does is in hub_thread.c.
+ * Threads: any; one mutex, and nothing blocks while it is held. The thread's side is hub_thread.c.
  */
 #include "hub.h"
 
@@ -20,14 +19,14 @@
 #include "base/error.h"
 #include "hub_inner.h"
 
-enum { LONE_WAKES = 2 }; /* by now a waiter is likely to be the only one the next time, too */
+enum { LONE_WAKES = 2 }; /* after this many a waiter is likely to be alone the next time, too */
 
 void lki_hub_poke(struct lki_hub *hub)
 {
     uint64_t one = 1;
     ssize_t done = write(hub->poke_fd, &one, sizeof one);
 
-    (void)done; /* a full counter is as good as a poke */
+    (void)done; /* a full counter wakes, too */
     (void)pthread_cond_signal(&hub->listener_gone);
 }
 
@@ -73,14 +72,15 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
     return LK_OK;
 }
 
-/* The only waiter, as those before it were, needs nobody to wake it. */
+/* Whether it is the only waiter, as those before it were, and there is no work for the hub's thread. */
 static bool is_lone_locked(const struct lki_hub *hub, const struct lki_waiter *waiter)
 {
     return hub->topology && !hub->listener && hub->sleepers == 1 && hub->lone_wakes == LONE_WAKES &&
            waiter->channel->state == CHANNEL_LIVE && !lki_hub_thread_has_work_locked(hub);
 }
 
-/* Whether the waiter has the ear. Else the hub's thread has it, or comes for it; and may be asked for it. */
+/* Whether this waiter is to poll the sockets. Else the hub's thread does, or is woken to; a lone waiter asks it
+   to stop. */
 static bool try_listen_locked(struct lki_hub *hub, struct lki_waiter *waiter)
 {
     bool is_lone = waiter->channel != &hub->silent && is_lone_locked(hub, waiter);
@@ -97,7 +97,7 @@ static bool try_listen_locked(struct lki_hub *hub, struct lki_waiter *waiter)
     return hub->listener == waiter;
 }
 
-/* The hub's thread takes it when there is something to do, or somebody to wake. */
+/* The waiter stops polling. The hub's thread goes on at once if there is work or another waiter. */
 static void stop_listening_locked(struct lki_hub *hub, const struct lki_waiter *waiter, bool is_due)
 {
     if (hub->listener != waiter) return;
@@ -107,7 +107,7 @@ static void stop_listening_locked(struct lki_hub *hub, const struct lki_waiter *
     if (hub->no_listener_until == 0) (void)pthread_cond_signal(&hub->listener_gone);
 }
 
-/* Sleep; false when the moment has come. Wakes for other reasons, too. */
+/* Sleep; false: the moment has come. True may be spurious. */
 static bool sleep_locked(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until)
 {
     if (!try_listen_locked(hub, waiter)) return lki_clock_wait(&waiter->wake, &hub->mutex, until);
@@ -149,7 +149,7 @@ void lki_hub_unwake(struct lki_hub *hub, struct lki_waiter *waiter)
     (void)pthread_mutex_unlock(&hub->mutex);
 }
 
-/* It does not poke the hub's thread: what is to be dropped can wait until it has something to do. */
+/* The hub's thread is not woken: it drops an unused channel when it next has work. */
 void lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter)
 {
     (void)pthread_mutex_lock(&hub->mutex);

@@ -1,5 +1,5 @@
 /*
- * What the two sides of the hub share: the waiters' (hub.c) and its thread's (hub_thread.c).
+ * Internals of the hub: hub.c is the waiters' side, hub_thread.c the thread's.
  */
 #ifndef LKI_HUB_INNER_H
 #define LKI_HUB_INNER_H
@@ -7,7 +7,7 @@
 #include "channel.h"
 #include "pubsub_conn.h"
 
-enum { LKI_LINGER_MS = 1000 }; /* an unused subscription is kept this long */
+enum { LKI_LINGER_MS = 1000 }; /* a subscription without waiters is kept for this time */
 
 struct lki_hub {
     const struct lk_client_options *options; /* borrowed */
@@ -16,34 +16,36 @@ struct lki_hub {
     pthread_mutex_t mutex;    /* guards all from here on, the channels and the waiters */
     pthread_cond_t confirmed; /* some channel became LIVE, or a connection was lost */
     struct lki_channels channels;
-    struct lki_channel silent; /* of those who wait without messages; in no list, always LIVE */
+    struct lki_channel silent; /* of waiters without a channel; in no list, always LIVE */
     bool is_stopping;
-    bool is_changed;          /* some channel may have to be moved on */
-    bool is_topology_current; /* the topology has not changed since the hub's thread looked */
+    bool is_changed;          /* the state of some channel may have to be advanced */
+    bool is_topology_current; /* the topology has not changed since the hub's thread looked at it */
 
-    /* The ear: the hub's thread has it; or, in its stead, the only waiter there is, which then needs nobody to
-       wake it; or nobody, for a moment. */
-    bool is_thread_listening; /* by the hub's thread */
-    struct lki_waiter *listener;
-    struct lki_waiter *next_listener; /* would take it from the hub's thread */
-    pthread_cond_t listener_gone;     /* the hub's thread may have to take it */
-    int64_t no_listener_until;        /* ...but not before, without something to do */
+    /* One thread polls the subscriber sockets: the hub's; or the only waiter, which then need not be woken by
+       another thread; or none, for a moment. */
+    bool is_thread_listening;         /* it is the hub's thread */
+    struct lki_waiter *listener;      /* it is this waiter's; NULL: none */
+    struct lki_waiter *next_listener; /* wants to replace the hub's thread; NULL: none */
+    pthread_cond_t listener_gone;     /* the hub's thread may have to poll again... */
+    int64_t no_listener_until;        /* ...but not before this, unless there is work */
     size_t sleepers;                  /* waiters in lki_hub_wait() */
-    unsigned lone_wakes;              /* since there were two */
+    unsigned lone_wakes;              /* wake-ups of a lone waiter, since there were two */
 
-    /* Whose the ear is, without the mutex: */
+    /* Used without the mutex, by the thread that polls: */
     struct lki_pubsub_conn *conns; /* owned */
     struct pollfd *fds;            /* owned; one for poke_fd, one for each connection */
     size_t conn_count;
-    bool is_sharded;    /* a connection for each server that is needed; else one in all */
-    int64_t collect_at; /* some channel is due */
-    uint64_t asked;     /* questions about channels so far */
+    bool
+        is_sharded; /* sharded pub/sub: a connection to each server with channels; else one in all */
+    int64_t collect_at; /* when the state of some channel must be advanced */
+    uint64_t asked;     /* number of (un)subscribe commands so far */
 };
 
-/* Wake the hub's thread, or who listens in its stead. */
+/* Wake the thread that polls. */
 void lki_hub_poke(struct lki_hub *hub);
 bool lki_hub_thread_has_work_locked(const struct lki_hub *hub);
-/* With the ear: sleep until something comes, or is due, or until then. True: the hub's thread is to see to it. */
+/* Poll and handle messages in place of the hub's thread, until that moment at most. True: there is work for the
+   hub's thread. */
 bool lki_hub_thread_listen(struct lki_hub *hub, int64_t until);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * The hub's thread: has channels asked for at their servers, and hears what the servers say. It sleeps
- * in one poll() for all of them, unless a waiter does that in its stead.
+ * The hub's thread: it subscribes channels at their servers and handles messages. It sleeps in one poll()
+ * for all connections, unless a waiter polls in its place.
  *
- * A channel that moves to another server is deaf for a while. That comes to light in three ways: the
- * old server ends the subscription by itself, it refuses a new one (MOVED), or the topology says so
- * (lki_hub_recheck()). Each time the channel is asked for where it is now, and those who sleep there
- * are woken once that is confirmed.
+ * While a channel moves to another server, messages are missed. The hub notices the move in three ways: the
+ * old server ends the subscription, or refuses a new one (MOVED), or the topology has changed
+ * (lki_hub_recheck()). Each time the channel is subscribed at its new server, and its waiters are woken once
+ * that is confirmed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "routes.h"
 
-/* ---- moving channels on --------------------------------------------------------------------------------- */
+/* ---- states of channels --------------------------------------------------------------------------------- */
 
-/* Do what is to be done for a channel; returns when to do more. What waits for a server or for an answer
-   is looked at again when that comes. A channel in use is looked at once per LKI_LINGER_MS. */
+/* Advance the state of a channel; returns the moment of its next timeout. A channel that waits for a connection
+   or an answer is stepped again when that comes; one in use, once per LKI_LINGER_MS. */
 static int64_t step_channel_locked(struct lki_hub *hub, struct lki_channel *channel, int64_t now)
 {
     if (channel->state == CHANNEL_WANTED && !channel->first) {
@@ -60,7 +60,7 @@ static int64_t step_all(struct lki_hub *hub)
     return next;
 }
 
-/* ---- what servers say --------------------------------------------------------------------------------------- */
+/* ---- messages ----------------------------------------------------------------------------------------------- */
 
 enum word { WORD_MESSAGE, WORD_SUBSCRIBED, WORD_UNSUBSCRIBED, WORD_OTHER };
 
@@ -90,7 +90,7 @@ static void subscribed_locked(struct lki_hub *hub, struct lki_channel *channel)
     (void)pthread_cond_broadcast(&hub->confirmed);
 }
 
-/* The channel is dropped at the next turn, or asked for again. True: it was not we who ended it. */
+/* The channel is removed at the next turn, or subscribed again. True: the server ended the subscription. */
 static bool unsubscribed_locked(struct lki_channel *channel)
 {
     bool is_moved = channel->state == CHANNEL_LIVE;
@@ -100,8 +100,8 @@ static bool unsubscribed_locked(struct lki_channel *channel)
     return is_moved;
 }
 
-/* {"message", channel, text}, {"subscribe", channel, n}, ... What a server that has not the channel any
-   more says of it counts for nothing. */
+/* {"message", channel, text}, {"subscribe", channel, n}, ... A message of a server that the channel has left is
+   ignored. */
 static void handle_message(struct lki_hub *hub, struct lki_pubsub_conn *conn,
                            const lk_reply *message)
 {
@@ -115,9 +115,9 @@ static void handle_message(struct lki_hub *hub, struct lki_pubsub_conn *conn,
     (void)pthread_mutex_lock(&hub->mutex);
     struct lki_channel *channel = lki_channels_find(&hub->channels, name);
     if (word != WORD_MESSAGE)
-        hub->is_changed = true; /* there is room for another to be asked for */
+        hub->is_changed = true; /* the connection has room for another command */
     if (!channel || channel->conn != conn) {
-        /* a late word */
+        /* too late */
     } else if (word == WORD_MESSAGE) {
         lki_channel_notify(channel, lk_reply_bytes(lk_reply_at(message, 2)));
     } else if (word == WORD_SUBSCRIBED) {
@@ -129,7 +129,7 @@ static void handle_message(struct lki_hub *hub, struct lki_pubsub_conn *conn,
     if (is_moved) lki_topology_refresh_soon(hub->topology);
 }
 
-/* Asked for again, but later and later. */
+/* Subscribe it again after a growing pause. */
 static void pause_locked(struct lki_hub *hub, struct lki_channel *channel)
 {
     channel->ask_at =
@@ -142,7 +142,7 @@ static void give_up_locked(struct lki_channel *channel)
     lki_routes_set(channel, NULL);
 }
 
-/* Asked for again at once, where the server sends us, but with pauses when that is refused too. */
+/* Subscribe it again at once, at the server that the redirection names; after a second refusal with pauses. */
 static void redirect_locked(struct lki_hub *hub, struct lki_channel *channel)
 {
     channel->ask_at = 0;
@@ -161,8 +161,8 @@ static bool is_open(const struct lki_channel *channel, const struct lki_pubsub_c
     return channel->conn == conn && is_asked;
 }
 
-/* An answer names no channel, but only those can be meant that are not answered yet. LKI_NO_SLOT: of any
-   slot. Whether there were some. */
+/* An error names no channel: it may concern any of this slot (LKI_NO_SLOT: of any slot) whose command is not
+   answered yet. False: there was none. */
 static bool redirect_all(struct lki_hub *hub, struct lki_pubsub_conn *conn, int slot)
 {
     bool is_any = false;
@@ -180,8 +180,8 @@ static bool redirect_all(struct lki_hub *hub, struct lki_pubsub_conn *conn, int 
     return is_any;
 }
 
-/* Access rules without this channel: those who wait there have their timers, until it is granted. Answers
-   come in the order of the questions, so the oldest is meant. */
+/* The ACL does not allow the channel: its waiters depend on their timers until it does. Answers come in the order
+   of the commands, so the oldest one is refused. */
 static void refuse_oldest(struct lki_hub *hub, struct lki_pubsub_conn *conn)
 {
     const struct lk_client_options *options = hub->options;
@@ -214,7 +214,7 @@ static bool begins(struct lk_bytes text, struct lk_bytes with)
     return text.len > with.len && memcmp(text.data, with.data, with.len) == 0;
 }
 
-/* "MOVED 12 127.0.0.1:7001", "CLUSTERDOWN ...", "NOPERM ...": others may stay subscribed. */
+/* "MOVED 12 127.0.0.1:7001", "CLUSTERDOWN ...", "NOPERM ...": other channels may stay subscribed. */
 static void handle_error(struct lki_hub *hub, struct lki_pubsub_conn *conn, struct lk_bytes text)
 {
     struct lki_topology *topology = hub->topology;
@@ -234,7 +234,7 @@ static void handle_error(struct lki_hub *hub, struct lki_pubsub_conn *conn, stru
     }
 }
 
-/* All that has come. */
+/* Handle all messages that have arrived. */
 static enum lki_pubsub_event receive_all(struct lki_hub *hub, struct lki_pubsub_conn *conn)
 {
     lk_reply *message = NULL;
@@ -259,7 +259,7 @@ bool lki_hub_thread_has_work_locked(const struct lki_hub *hub)
     return hub->is_stopping || hub->is_changed || !hub->is_topology_current;
 }
 
-/* A waiter that wants the ear gets it, when nothing is to be done; then sleep until it is free. */
+/* Without work, let the waiter that wants to poll do so; then sleep until it has stopped. */
 static void yield_listening_locked(struct lki_hub *hub)
 {
     hub->is_thread_listening = false;
@@ -275,7 +275,7 @@ static void yield_listening_locked(struct lki_hub *hub)
     hub->no_listener_until = 0;
 }
 
-/* What others have left to do; false when the hub is to stop. */
+/* Take the work that other threads have left; false: the hub is to stop. */
 static bool take_work(struct lki_hub *hub, bool *out_must_recheck, bool *out_is_changed)
 {
     (void)pthread_mutex_lock(&hub->mutex);
@@ -294,7 +294,7 @@ static int64_t sooner(int64_t one, int64_t other)
     return one < other ? one : other;
 }
 
-/* When there is something to do without a word from anybody. */
+/* The next moment at which there is work, whatever is received. */
 static int64_t next_turn(struct lki_hub *hub)
 {
     int64_t next = sooner(hub->collect_at, lki_routes_due(hub));
@@ -305,7 +305,7 @@ static int64_t next_turn(struct lki_hub *hub)
     return next;
 }
 
-/* Sleep until then, a server speaks, or somebody pokes; then hear what they say. True: there is more to do. */
+/* Poll until that moment, a message, or lki_hub_poke(), and handle messages. True: there is more work. */
 static bool poll_and_receive(struct lki_hub *hub, int64_t until)
 {
     struct pollfd alone = {.fd = hub->poke_fd, .events = POLLIN};

@@ -1,7 +1,7 @@
 /*
- * See pubsub_conn.h. Each connection has its own pauses and pings, so a server that is dead or silent
- * delays nobody but those who wait for it. What is not answered yet is bounded, so that what is sent
- * fits into a socket's buffers whether the server reads or not.
+ * See pubsub_conn.h. Each connection has its own pauses and pings, so a dead server does not delay the
+ * channels of others. The number of unanswered commands is bounded, so that they fit into the socket's
+ * buffers even if the server does not read.
  */
 #include "pubsub_conn.h"
 
@@ -12,8 +12,8 @@
 #include "base/error.h"
 
 enum {
-    PING_MS = 5000, /* a silent connection is asked whether it lives */
-    SEND_MS = 50,   /* a server that takes nothing, its buffers full, stops the others so long */
+    PING_MS = 5000, /* interval of PINGs on a silent connection */
+    SEND_MS = 50,   /* limit of one send, during which a full socket delays the other connections */
 };
 
 struct lki_pubsub_conn *lki_pubsub_conn_new(const struct lk_client_options *options,
@@ -40,7 +40,7 @@ void lki_pubsub_conn_free(struct lki_pubsub_conn *conn)
     free(conn);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------------------------ */
 
 size_t lki_pubsub_conn_room(const struct lki_pubsub_conn *conn)
 {
@@ -73,7 +73,8 @@ void lki_pubsub_conn_unsubscribe(struct lki_pubsub_conn *conn, const struct lki_
 
 void lki_pubsub_conn_answered(struct lki_pubsub_conn *conn)
 {
-    if (conn->unanswered > 0) conn->unanswered--; /* a cluster's server ends some by itself */
+    if (conn->unanswered > 0)
+        conn->unanswered--; /* a cluster's server ends some subscriptions by itself */
     conn->backoff = (struct lki_backoff){0};
     conn->connect_at = 0;
 }
@@ -86,7 +87,7 @@ static bool send_now(struct lki_pubsub_conn *conn, const struct lk_command *comm
            LK_OK;
 }
 
-/* A silent connection is asked; one that does not answer in time is given up. */
+/* Ping a silent connection. False: it has not answered the last ping. */
 static bool check_alive(struct lki_pubsub_conn *conn)
 {
     struct lk_bytes ping = LK_BYTES("PING");
@@ -106,7 +107,7 @@ static bool send_batch(struct lki_pubsub_conn *conn)
     return count == 0 || send_now(conn, conn->batch.commands, count);
 }
 
-/* ---- coming and going ------------------------------------------------------------------------------ */
+/* ---- connecting ------------------------------------------------------------------------------------ */
 
 static enum lki_pubsub_event disconnect(struct lki_pubsub_conn *conn)
 {
@@ -118,8 +119,8 @@ static enum lki_pubsub_event disconnect(struct lki_pubsub_conn *conn)
 }
 
 /*
- * An attempt to connect has ended. A server that lets us in and throws us out (too many clients) is
- * paused for as well: only its first answer ends the pauses.
+ * An attempt to connect has ended. A server that accepts and closes at once (maxclients) is retried with
+ * pauses as well: only its first answer resets the backoff.
  */
 static enum lki_pubsub_event end_attempt(struct lki_pubsub_conn *conn, lk_status status)
 {
@@ -183,6 +184,6 @@ enum lki_pubsub_event lki_pubsub_conn_receive(struct lki_pubsub_conn *conn, lk_r
     *out = NULL;
     if (!conn->is_open) return conn->redis ? go_on(conn) : PUBSUB_UNCHANGED;
     if (lki_redis_receive(conn->redis, out, NULL) != LK_OK) return disconnect(conn);
-    if (*out) conn->is_pinged = false; /* whatever it says, it lives */
+    if (*out) conn->is_pinged = false; /* any message proves that it lives */
     return PUBSUB_UNCHANGED;
 }

@@ -1,5 +1,5 @@
 /*
- * See routes.h. The mutex is never held when the topology is asked.
+ * See routes.h. The topology is asked without the hub's mutex.
  */
 #include "routes.h"
 
@@ -11,8 +11,8 @@
 
 enum {
     PUBSUB_IDLE_MS =
-        5000, /* a connection without channels is kept this long, where there are several */
-    NO_SERVER_MS = 100, /* before the topology is asked again for a server that it did not know */
+        5000, /* with sharded pub/sub, a connection without channels is kept for this time */
+    NO_SERVER_MS = 100, /* pause before the topology is asked again for an unknown server */
 };
 
 /* ---- connections ---------------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ void lki_routes_set(struct lki_channel *channel, struct lki_pubsub_conn *conn)
     if (conn) conn->channel_count++;
 }
 
-/* All subscriptions of a connection are gone, and perhaps messages. */
+/* A connection was lost, with all its subscriptions, and perhaps messages. */
 static void forget_subscriptions(struct lki_hub *hub, struct lki_pubsub_conn *conn)
 {
     (void)pthread_mutex_lock(&hub->mutex);
@@ -82,7 +82,7 @@ static struct lki_pubsub_conn *add_conn(struct lki_hub *hub, struct lki_node *no
     return conn;
 }
 
-/* No channel is routed to it. */
+/* No channel uses it. */
 static void remove_conn(struct lki_hub *hub, struct lki_pubsub_conn *conn)
 {
     struct lki_pubsub_conn **place = &hub->conns;
@@ -128,7 +128,7 @@ static struct lki_pubsub_conn *conn_to(struct lki_hub *hub, struct lki_node *nod
     while (conn && conn->node != node)
         conn = conn->next;
     if (!conn) {
-        if (!hub->is_sharded) remove_all_conns(hub); /* to a server that was the primary before */
+        if (!hub->is_sharded) remove_all_conns(hub); /* those to the former primary */
         return add_conn(hub, node);
     }
     lki_node_unref(node);
@@ -141,7 +141,7 @@ static bool route(struct lki_hub *hub, struct lki_channel *channel)
     int slot = hub->is_sharded ? lki_slot_of(channel->name, strlen(channel->name)) : LKI_NO_SLOT;
     struct lki_pubsub_conn *conn = hub->is_sharded ? NULL : hub->conns;
 
-    if (!conn || !conn->redis) { /* where there is one for all, it serves as long as it holds */
+    if (!conn || !conn->redis) { /* one connection for all channels is used as long as it is open */
         struct lki_node *node = lki_topology_node(hub->topology, slot, NULL);
 
         conn = node ? conn_to(hub, node) : NULL;
@@ -164,7 +164,7 @@ int64_t lki_routes_find(struct lki_hub *hub)
     return is_complete ? INT64_MAX : lki_clock_after_ms(NO_SERVER_MS);
 }
 
-/* Whether the one connection leads to a server that does not take writes any more. */
+/* Whether the node is no longer a primary. */
 static bool is_demoted(struct lki_hub *hub, const struct lki_node *node)
 {
     struct lki_topology *topology = hub->topology;
@@ -179,8 +179,8 @@ static bool is_demoted(struct lki_hub *hub, const struct lki_node *node)
     return is_any && !primary;
 }
 
-/* A channel goes to another server. The old one is told so, unless it is too busy: it is sure to end
-   the subscription itself, or we the connection. */
+/* Unsubscribe a channel that has moved from its old server, if there is room for the command. Else the server ends
+   the subscription, or the hub closes the connection. */
 static void leave_old_server(struct lki_hub *hub, struct lki_channel *channel)
 {
     struct lki_node *node = lki_topology_node(hub->topology, channel->slot, NULL);
@@ -213,7 +213,7 @@ void lki_routes_recheck(struct lki_hub *hub)
     for (; is_sharded && channel; channel = channel->older) {
         if (channel->conn) leave_old_server(hub, channel);
     }
-    lki_routes_tick(hub); /* sends what is to be sent, before a channel vanishes with its name */
+    lki_routes_tick(hub); /* sends the batches, which point to names of channels */
 }
 
 int64_t lki_routes_due(const struct lki_hub *hub)

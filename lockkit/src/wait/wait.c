@@ -1,9 +1,8 @@
 /*
- * A waiter joins its channel, tries again once the subscription is confirmed (a release in between
- * would else be missed), and then sleeps until it is woken or its timer ends. Messages are hints:
- * the timer never sleeps past the holder's lease, nor longer than the client's poll_ms. What is
- * released without a message (spin) is asked for again after a growing pause; so is a server that is
- * out of reach, or refuses for now.
+ * A waiter joins its channel, tries again once the subscription is confirmed (else it would miss a release
+ * in between), and then sleeps until it is woken or its timer ends. Messages are hints: the timer ends with
+ * the holder's lease, and after the client's poll_ms at the latest. A kind that publishes no releases (spin)
+ * tries again after growing pauses; so does a waiter whose server is unreachable or refuses temporarily.
  *
  * Threads: the waiting one. Locks: none of its own.
  */
@@ -15,12 +14,12 @@
 #include "servers/topology.h"
 
 enum {
-    SLEEP_FLOOR_MS = 2, /* a waiter never asks the server more often than this by its timer */
-    JITTER_MAX_MS = 50, /* waiters whose timers end together drift apart */
-    SPIN_MAX_MS = 128,  /* longest pause without messages: as Redisson's spin lock */
+    SLEEP_FLOOR_MS = 2, /* shortest time of the timer */
+    JITTER_MAX_MS = 50, /* added at random to the timer */
+    SPIN_MAX_MS = 128,  /* longest pause without messages, as in Redisson's spin lock */
 };
 
-/* Until when to sleep if nobody wakes us: at most the holder's TTL, at most poll_ms, with jitter. */
+/* The end of the timer: after the holder's TTL or poll_ms, whichever is less, with jitter. */
 static int64_t sleep_until(const struct lki_pursuit *pursuit)
 {
     int64_t ttl_ms = pursuit->ttl;
@@ -42,12 +41,12 @@ static int64_t pause_until(struct lki_pursuit *pursuit)
     return until < pursuit->deadline ? until : pursuit->deadline;
 }
 
-/* Nothing was sent or done, or it may be sent again, and soon a server may be there to be asked: this one
-   or another. */
+/* Whether a failed try may be repeated after a pause: it has done nothing, or is repeatable. */
 static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
     if (status == LK_EXHAUSTED) return true;
-    if (pursuit->client->options.fail_fast) /* but there it is, and refuses for now */
+    if (pursuit->client->options
+            .fail_fast) /* goes on only if the server answers, with a temporary error */
         return status == LK_UNREACHABLE && !pursuit->client->backend &&
                !lki_topology_is_degraded(pursuit->client->topology);
     return status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
@@ -59,7 +58,7 @@ static bool join(struct lki_pursuit *pursuit, lk_status *status)
     int64_t poll_ms = pursuit->client->options.poll_ms;
 
     if (lki_clock_left_ms(pursuit->deadline) == 0) return false;
-    /* Who is out of reach is soon asked again, subscribed or not. */
+    /* An unreachable server is soon tried again, subscribed or not. */
     int64_t confirm_by = lki_clock_after_ms(*status == LK_BUSY ? poll_ms : 0);
     if (confirm_by > pursuit->deadline) confirm_by = pursuit->deadline;
     *status = lki_hub_join(pursuit->client->hub, pursuit->waiter, pursuit->channel, confirm_by,
@@ -84,14 +83,13 @@ static bool sleep_on(struct lki_pursuit *pursuit, lk_status *status)
         return false;
     }
     if (lki_clock_left_ms(pursuit->deadline) > 0) return true;
-    if (!is_out) /* else why is said already */
+    if (!is_out) /* else why is filled already */
         *status = LKI_FAIL(&pursuit->why, LK_BUSY, "%s: not free after %u tries", pursuit->what,
                            pursuit->attempts);
     return false;
 }
 
-/* A release that woke us and that we leave untried is handed on, or the next waiter would sleep beside a
-   free lock. */
+/* A wake-up that led to no successful try goes to the next waiter, which would else sleep beside a free lock. */
 static void leave(struct lki_pursuit *pursuit, lk_status status)
 {
     struct lki_hub *hub = pursuit->client->hub;
