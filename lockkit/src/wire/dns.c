@@ -1,14 +1,12 @@
 /*
- * Every name is looked up on a thread of its own, which ends when getaddrinfo() does: with servers that
- * do not answer that is many seconds, whether somebody still wants to know or not. So who asks for a
- * name that is being looked up shares that look-up, and there are so many threads at most. One that is a
- * second old may be waiting for a packet that was lost: who comes then has another thread ask beside it,
- * and the first address that any of them finds is for all. Whoever waits polls a descriptor, which nobody
- * reads, beside all else that he waits for.
+ * Every name is looked up by a thread of its own, which ends when getaddrinfo() returns: with name servers
+ * that do not answer that takes many seconds. So callers share a look-up of the same name, and the number of
+ * threads is bounded. A look-up that has taken a second may wait for a lost packet: the next caller starts
+ * another thread beside it, and the first result is for all. Callers poll a descriptor, beside others.
  *
  * A child of fork() has none of these threads: it begins with an empty list.
  *
- * Threads: any. Locks: one mutex for all look-ups and the dead, a leaf; nothing waits under it.
+ * Threads: any. Locks: one mutex for all look-ups and dead addresses, a leaf; nothing blocks under it.
  */
 #include "dns.h"
 
@@ -36,8 +34,8 @@ struct answer {
 };
 
 struct lki_dns {
-    struct lki_dns *next; /* of those that are running */
-    unsigned users;       /* who wants to know, and its threads until they are over */
+    struct lki_dns *next; /* in the list of running ones */
+    unsigned users;       /* callers, and running threads */
     unsigned threads;
     int64_t asked_at; /* by the last of them */
     bool is_over;
@@ -147,7 +145,7 @@ static void *lookup_main(void *arg)
     return NULL;
 }
 
-/* ---- who wants to know --------------------------------------------------------------------------- */
+/* ---- callers ------------------------------------------------------------------------------------- */
 
 static bool ask_locked(struct lki_dns *lookup)
 {
@@ -239,7 +237,7 @@ void lki_dns_free(struct lki_dns *lookup)
     unlock_all();
 }
 
-/* ---- whom to try first ---------------------------------------------------------------------------- */
+/* ---- the order of addresses ----------------------------------------------------------------------- */
 
 static struct dead *find_dead_locked(const char *address, int port)
 {

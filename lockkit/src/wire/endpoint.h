@@ -1,5 +1,5 @@
 /*
- * Where a server is and how to log in, from a URL and what is not to stand in one.
+ * The address of a server and its credentials, from a URL and separate secrets.
  */
 #ifndef LKI_ENDPOINT_H
 #define LKI_ENDPOINT_H
@@ -14,18 +14,17 @@
 struct lki_tls;
 
 struct lki_endpoint {
-    char *host;     /* owned; NULL for a unix socket */
-    char *path;     /* owned; the unix socket */
-    char *user;     /* owned; NULL: the default user */
-    char *password; /* owned; NULL: no log-in */
-    char *loader;   /* owned; NULL: none. Who brings scripts to the server, instead of that user */
+    char *host;            /* owned; NULL for a unix socket */
+    char *path;            /* owned; the unix socket */
+    char *user;            /* owned; NULL: the default user */
+    char *password;        /* owned; NULL: no log-in */
+    char *loader;          /* owned; the user that loads scripts; NULL: none */
     char *loader_password; /* owned */
     bool is_tls;
     struct lki_tls *tls; /* a reference; of a client's endpoints where is_tls */
     int port;
     int db;
-    int64_t
-        spin_ns; /* how long a receive may look for its answer before it sleeps; 0: not at all */
+    int64_t spin_ns; /* limit of the busy-polling of a receive; 0: none */
     char label[128]; /* "127.0.0.1:6379" or the path: for messages, without secrets */
 };
 
@@ -39,10 +38,10 @@ struct lki_endpoint {
  */
 LK_MUST_CHECK lk_status lki_endpoint_parse(const char *url, const char *password,
                                            struct lki_endpoint *out, struct lk_error *err);
-/* "user:password" of the loader. OK, INVALID (the text tells nothing of it), NO_MEMORY */
+/* Set the loader: "user:password". OK, INVALID (the text does not contain it), NO_MEMORY */
 LK_MUST_CHECK lk_status lki_endpoint_set_loader(struct lki_endpoint *endpoint, const char *loader,
                                                 struct lk_error *err);
-/* "password" or "user:password", instead of what it has. OK, INVALID, NO_MEMORY likewise */
+/* Replace the credentials: "password" or "user:password". OK, INVALID, NO_MEMORY */
 LK_MUST_CHECK lk_status lki_endpoint_set_login(struct lki_endpoint *endpoint, const char *login,
                                                struct lk_error *err);
 void lki_endpoint_done(struct lki_endpoint *endpoint);
@@ -51,7 +50,7 @@ LK_MUST_CHECK lk_status lki_endpoint_copy(const struct lki_endpoint *from,
                                           struct lki_endpoint *out);
 
 /*
- * Another server of the same people: at this address, with users, passwords, db and TLS of `like`.
+ * Another server of the same deployment: at this address, with credentials, db and TLS of `like`.
  *
  * Shape    address: "host:port" as servers write it ("::1:7001"; an empty host means that of `asked`)
  * Owns     as lki_endpoint_parse()

@@ -9,16 +9,16 @@
 
 #include "pool.h"
 
-/* It lives until the last reference is given back, also when it is no part of the topology any more;
-   then its pool refuses, and its connections are cut. */
+/* It lives until its last reference is given back, also when it was removed from the topology; then its pool lends
+   no connections. */
 struct lki_node {
     struct lki_endpoint endpoint; /* owned; never changes */
     struct lki_pool *pool;        /* owned */
     atomic_ulong references;
     pthread_t thread; /* lki_pool_main() */
     bool is_started;
-    bool is_listed;   /* below: the topology's. It was among the servers that were told */
-    int64_t named_at; /* ...or a redirection names it, at this moment for the last time */
+    bool is_listed;   /* the topology's: it was in a list of servers... */
+    int64_t named_at; /* ...or when a redirection last named it */
 };
 
 /* Takes the endpoint. NULL: no memory, or no thread. */
@@ -29,7 +29,7 @@ void lki_node_stop(struct lki_node *node);
 void lki_node_free(struct lki_node *node); /* NULL is fine */
 
 struct lki_node *lki_node_ref(struct lki_node *node);
-/* NULL is fine. The topology frees what nobody else refers to. */
+/* NULL is fine. The topology frees nodes without other references. */
 void lki_node_unref(struct lki_node *node);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * A connection that owes answers cannot be lent, and closing it would not take back what was sent. So
- * it waits here, in a list under one mutex, and is looked at by whoever needs a connection and, now
- * and then, by the pool's thread. Those looks never wait, so they are made under the mutex: an owner
- * who comes for its connection must not miss it. Any thread.
+ * A connection with unanswered commands cannot be lent, and closing it would not cancel them. So it is kept
+ * in a list, which is polled by callers that need a connection and periodically by the pool's thread. They
+ * never block, so they read under the mutex: lki_parked_take() must not miss a connection. Threads: any.
  */
 #include "parked.h"
 
@@ -16,7 +15,7 @@
 
 enum {
     UNDOS_MAX = 1024,
-    AGAIN_MS = 50, /* a server that has refused is asked again after that */
+    AGAIN_MS = 50, /* pause after a refused undo */
 };
 
 struct parked_conn {
@@ -29,13 +28,13 @@ struct parked_conn {
 
 struct lki_parked {
     pthread_mutex_t mutex;          /* guards all below */
-    uint64_t tickets;               /* given out so far */
-    struct lki_pending_undo *undos; /* in the order of coming */
+    uint64_t tickets;               /* the last one given out */
+    struct lki_pending_undo *undos; /* the oldest first */
     size_t undo_count;
     int64_t undos_paused_until;
-    bool has_taken_undo; /* and it may not be anywhere here yet */
+    bool has_taken_undo; /* one was taken, and may not be added again yet */
     size_t count;
-    struct parked_conn places[]; /* in the order of coming */
+    struct parked_conn places[]; /* the oldest first */
 };
 
 /* ---- undos --------------------------------------------------------------------------------------- */
@@ -145,7 +144,7 @@ struct lki_redis *lki_parked_take(struct lki_parked *parked, uint64_t ticket,
     return redis;
 }
 
-/* Read what has come. Whether it is over: all was answered, the connection ended, or time is up. */
+/* Read answers. True: all have come, the connection is broken, or it is past its deadline. */
 static bool is_over(struct parked_conn *place)
 {
     while (place->unanswered > 0) {
@@ -180,7 +179,8 @@ struct lki_redis *lki_parked_collect(struct lki_parked *parked)
 
         if (!is_over(place)) continue;
         redis = place->redis;
-        if (place->undo && place->unanswered == 0) /* else its connection has ended */
+        if (place->undo &&
+            place->unanswered == 0) /* the undo was refused; else the connection is broken */
             parked->undos_paused_until = lki_clock_after_ms(AGAIN_MS);
         undo_later_locked(parked, place->undo);
         remove_locked(parked, i);

@@ -1,5 +1,5 @@
 /*
- * The words of a release that was not confirmed, kept until it is. Any thread; a undo is one's own.
+ * See pending_undo.h. Threads: any; each undo is one thread's at a time.
  */
 #include "pending_undo.h"
 

@@ -1,5 +1,6 @@
 /*
- * What a server still has to undo.
+ * A pending undo: the compensation of a command whose outcome is unknown, as the release of a lock after an
+ * acquire without an answer. It is sent until the server confirms it, or the lease has ended.
  */
 #ifndef LKI_PENDING_UNDO_H
 #define LKI_PENDING_UNDO_H
@@ -7,27 +8,26 @@
 #include "redis.h"
 #include "script.h"
 
-/* A script that gives back, and that no server has confirmed. */
 struct lki_pending_undo {
-    struct lki_pending_undo *next; /* of a list that it is in */
-    int64_t until;
-    bool is_moved; /* another server has the key by now, as the last one said */
+    struct lki_pending_undo *next; /* in its list */
+    int64_t until;                 /* it is dropped then: the lease has ended */
+    bool is_moved;                 /* the last server said that another one has the key */
     struct lki_request
-        *request; /* owned; of one of lockkit's own scripts, which lives as long as its client */
+        *request; /* owned; of one of lockkit's own scripts, which the client keeps */
 };
 
-/* Takes the request (NULL is fine), which is spelled out: nobody would be there to hear that the digest is
-   unknown. until: the lease has ended by then. NULL when out of memory: then the lease pays. */
+/* Takes the request (NULL is fine), and turns it into EVAL, as after NOSCRIPT nobody might repeat it. NULL: out of
+   memory; then only the end of the lease undoes the command. */
 struct lki_pending_undo *lki_pending_undo_new(struct lki_request *request, bool has_loader,
                                               int64_t until);
 void lki_pending_undo_free(struct lki_pending_undo *undo); /* NULL is fine */
 
-/* Send it; one answer follows. Statuses of lki_redis_send(). */
+/* Send it; the server gives one answer. Statuses of lki_redis_send(). */
 LK_MUST_CHECK lk_status lki_pending_undo_send(const struct lki_pending_undo *undo,
                                               struct lki_redis *redis,
                                               const struct lki_endpoint *endpoint,
                                               struct lk_error *err);
-/* Whether the answer says that it is done. */
+/* Whether this answer confirms it. */
 bool lki_pending_undo_is_done(const lk_reply *reply);
 
 #endif

@@ -1,12 +1,11 @@
 /*
- * Connections are made when needed, up to a bound, and the one returned last is lent first. When a
- * connection cannot be made the pool is "down": borrowers are refused at once, and one thread tries
- * again with growing, jittered pauses until a connection stands. An attempt that only a borrower's
- * haste cut short says nothing about the server, so that thread looks first.
+ * Connections are made on demand, up to a bound; the one returned last is lent first. When a connection
+ * cannot be made the pool is "down": borrowers are refused at once, and one thread reconnects with growing,
+ * jittered pauses. An attempt that a borrower's deadline cut short says nothing about the server, so that
+ * thread tries once more before the pool is down.
  *
- * A connection that somebody on the way has cut looks like one that is idle. So one that was idle for
- * long is pinged before it is lent, and one that does not answer takes those with it that were heard
- * before it. Any thread.
+ * A connection that a firewall has dropped looks idle. So one that was idle for long is pinged before it is
+ * lent; if it does not answer, all that were silent for longer are closed with it. Threads: any.
  */
 #include "pool.h"
 
@@ -22,50 +21,51 @@
 #include "dns.h"
 
 enum {
-    SWEEP_MS = 20, /* how often the thread looks at parked connections, while there are any */
-    SWEEP_UNDO_MS = 5,
-    IDLE_SWEEPS_MAX = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
+    SWEEP_MS = 20,        /* interval in which the thread polls parked connections */
+    SWEEP_UNDO_MS = 5,    /* ...while undos are pending */
+    IDLE_SWEEPS_MAX = 50, /* after this many sweeps without any it sleeps until one is parked */
     DUE_PAUSE_MAX_MS = 600000,
-    RENEW_MS = 500, /* at the most, before the same reason counts again */
-    UNDO_MS = 2000, /* then a undo that was not answered is sent again, on another connection */
-    PING_PART = 4,  /* of connect_ms, and of what the borrower has left: for a ping */
+    RENEW_MS = 500, /* a reason for renewal is ignored for this time at most after the last one */
+    UNDO_MS = 2000, /* an unanswered undo is sent again after this, on another connection */
+    PING_PART = 4,  /* a ping may take this part of connect_ms, and of the borrower's time */
 };
 
 struct entry {
     struct lki_redis *redis;
     int64_t begun_at; /* to connect */
-    int64_t since;    /* idle, and heard just then; or lent */
+    int64_t since;    /* when it was returned, or lent */
 };
 
 struct lki_pool {
     const struct lk_client_options *options; /* borrowed */
     const struct lki_endpoint *endpoint;     /* borrowed */
     struct lki_pool_hooks hooks;
-    struct entry *idle;         /* owned stack with room for all: the first was heard first */
-    struct entry *lent;         /* owned list with room for all: theirs, but to be cut */
-    struct lki_parked *parked;  /* owned; lent ones whose answers are still to come */
-    pthread_cond_t returned;    /* a borrower may look again */
+    struct entry *idle; /* owned stack with room for all: the one returned first is at the bottom */
+    struct entry *lent; /* owned list with room for all, so that they can be shut down */
+    struct lki_parked *parked;  /* owned; lent connections with answers outstanding, and undos */
+    pthread_cond_t returned;    /* a connection or a slot may be free */
     pthread_cond_t failed;      /* the pool went down, or stops */
-    _Atomic int64_t renewed_at; /* what was begun before is outdated */
-    _Atomic int64_t refused_at; /* renewed last because the server refused */
+    _Atomic int64_t renewed_at; /* connections that were begun before are outdated */
+    _Atomic int64_t refused_at; /* the last renewal because the server refused writes */
     _Atomic int64_t moved_at;   /* ...because the name had another address */
-    atomic_bool is_move_due;    /* it had, but that was too soon for a renewal */
-    _Atomic int64_t due_pause;  /* ...and so long after the last, what is due is done */
+    atomic_bool is_move_due;    /* the name had another address too soon after the last renewal */
+    _Atomic int64_t due_pause;  /* the pause from that to the one that is due */
     pthread_mutex_t mutex;      /* guards all below, and the stack */
     size_t idle_count;
     size_t lent_count;
     size_t open_count; /* idle, lent, and being made */
-    size_t lost_count; /* broke, and no other was made in their place yet */
+    size_t lost_count; /* closed, and not replaced yet */
     uint64_t reconnects;
     bool is_down;
-    bool is_suspect; /* a borrower's own deadline cut its attempt short: lki_pool_main() looks */
+    bool is_suspect; /* a borrower's deadline cut an attempt short: lki_pool_main() makes another */
     bool is_stopping;
-    bool is_retired;         /* and down for good */
-    struct entry reserve;    /* owned; for who renews, and not taken yet */
-    atomic_bool has_reserve; /* or it is taken */
-    bool is_sweeping;        /* lki_pool_main() looks at the parked ones from time to time */
+    bool is_retired;         /* and down for ever */
+    struct entry reserve;    /* owned; for renewals, unless it was taken */
+    atomic_bool has_reserve; /* it was made, and has not been closed */
+    bool is_sweeping;        /* lki_pool_main() polls parked connections */
     struct lk_error down_reason;
-    char address[LKI_ADDRESS_SIZE]; /* of its name, found last; "": it has none, or is one */
+    char address
+        [LKI_ADDRESS_SIZE]; /* of the host name, at the last connect; "": not known, or no name */
 };
 
 struct lki_pool *lki_pool_new(const struct lk_client_options *options,
@@ -111,7 +111,7 @@ void lki_pool_free(struct lki_pool *pool)
     free(pool);
 }
 
-/* Hand it out; false when the pool was retired meanwhile. */
+/* Enter it as lent; false: the pool was retired meanwhile. */
 static bool lend_locked(struct lki_pool *pool, struct lki_redis *redis, int64_t begun_at)
 {
     if (!pool->is_retired)
@@ -119,7 +119,7 @@ static bool lend_locked(struct lki_pool *pool, struct lki_redis *redis, int64_t 
     return !pool->is_retired;
 }
 
-/* Hand out the one that was idle last; retired, the pool has none that is. When it was heard. */
+/* Lend the connection that was returned last; returns when that was. A retired pool has no idle ones. */
 static int64_t lend_idle_locked(struct lki_pool *pool, struct lki_redis **out)
 {
     struct entry last = pool->idle[--pool->idle_count];
@@ -148,9 +148,9 @@ static void keep_idle_locked(struct lki_pool *pool, struct lki_redis *redis, int
     pool->idle[pool->idle_count++] = (struct entry){redis, begun_at, lki_clock_now()};
 }
 
-/* ---- what nobody should be lent ------------------------------------------------------------------ */
+/* ---- unusable connections ------------------------------------------------------------------------ */
 
-/* Close the idle ones that were last heard before this moment. */
+/* Close idle connections that were returned before this moment. */
 static void drop_idle(struct lki_pool *pool, int64_t heard_before)
 {
     struct lki_redis *redis = NULL;
@@ -170,7 +170,7 @@ static void drop_idle(struct lki_pool *pool, int64_t heard_before)
     } while (redis);
 }
 
-/* Than the pool has opened: for whoever is next, it is of no use. */
+/* Whether a caller's commands have changed its state, so that it cannot be lent again. */
 static bool has_foreign_state(struct lki_redis *redis)
 {
     const struct lki_traces *traces = lki_redis_traces(redis);
@@ -178,7 +178,7 @@ static bool has_foreign_state(struct lki_redis *redis)
     return traces->is_changed || traces->is_watching;
 }
 
-/* No other would be let in either, for now. */
+/* The server accepts no more clients, for now. */
 static void go_down_locked(struct lki_pool *pool)
 {
     if (pool->is_down) return;
@@ -188,11 +188,12 @@ static void go_down_locked(struct lki_pool *pool)
     (void)pthread_cond_signal(&pool->failed);
 }
 
-/* Idle again, or closed. When it was lent, if it is broken; else 0. */
+/* Make it idle, or close it. Returns when it was lent if it is broken, else 0. */
 static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
 {
     (void)pthread_mutex_lock(&pool->mutex);
-    struct entry entry = take_back_locked(pool, redis); /* from here on nobody cuts it */
+    struct entry entry =
+        take_back_locked(pool, redis); /* from here on lki_pool_retire() does not shut it down */
     bool is_broken = lki_redis_is_broken(redis);
     bool is_of_use = !is_broken && !has_foreign_state(redis) && !pool->is_retired &&
                      !lki_pool_is_outdated(pool, entry.begun_at);
@@ -209,16 +210,15 @@ static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
     return is_broken ? entry.since : 0;
 }
 
-/* As of that moment; but not often for the same reason: false, then. Not for any: whoever came back to the
-   old server just after a refusal must leave it when the name moves. */
+/* Renew as of that moment. False: too soon after the last time for the same reason. Reasons count on their own: a
+   client that came back to the old server just after a refusal must leave it when the name moves. */
 static bool renew(struct lki_pool *pool, _Atomic int64_t *reason_at, int64_t now)
 {
     int64_t before = atomic_load(reason_at);
     int64_t latest = atomic_load(&pool->renewed_at);
     int64_t pause_ms = pool->options->backoff_ms < RENEW_MS ? pool->options->backoff_ms : RENEW_MS;
 
-    if (before != 0 && now < before + pause_ms * NS_PER_MS)
-        return false; /* it is what it is, for now */
+    if (before != 0 && now < before + pause_ms * NS_PER_MS) return false;
     if (!atomic_compare_exchange_strong(reason_at, &before, now)) return false;
     while (latest < now && !atomic_compare_exchange_weak(&pool->renewed_at, &latest, now)) {}
     drop_idle(pool, INT64_MAX);
@@ -231,14 +231,15 @@ void lki_pool_renew(struct lki_pool *pool)
     if (pool) (void)renew(pool, &pool->refused_at, lki_clock_now());
 }
 
-/* Never forgotten: what was opened while the name was said to be another must not be lent for ever. */
+/* The name has another address. If that comes too soon it is due later, as connections to the old address must not
+   be lent for ever. */
 static void renew_moved(struct lki_pool *pool, int64_t now)
 {
     atomic_store(&pool->is_move_due, false);
     if (!renew(pool, &pool->moved_at, now)) atomic_store(&pool->is_move_due, true);
 }
 
-/* Twice as long after the last one each time: a name may have several addresses and come to no rest. */
+/* The pause doubles each time, as a name may alternate between several addresses. */
 static void renew_due(struct lki_pool *pool)
 {
     int64_t now = lki_clock_now();
@@ -262,7 +263,7 @@ void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
     if (lent_at > 0) drop_idle(pool, lent_at);
 }
 
-/* Whatever it answers, it lives. */
+/* Any answer will do. */
 static void ping(const struct lki_pool *pool, struct lki_redis *redis, int64_t deadline)
 {
     const struct lk_bytes word = LK_BYTES("PING");
@@ -281,14 +282,15 @@ static bool is_idle_for(const struct lki_pool *pool, int64_t since, int64_t ping
     return lki_clock_now() - since > pool->options->idle_ms * pings * NS_PER_MS;
 }
 
-/* Whether one that was idle since then can be lent; else it was taken back. */
+/* Check a connection that was idle since then. False: it is unusable, and was taken back. */
 static bool is_alive(struct lki_pool *pool, struct lki_redis *redis, int64_t since,
                      int64_t deadline)
 {
     bool is_usable = lki_redis_is_usable(redis);
 
     if (!is_usable) {
-        (void)take_back(pool, redis); /* the server has closed it, which says nothing of others */
+        (void)take_back(pool,
+                        redis); /* the server has closed it, which says nothing about others */
         return false;
     }
     if (is_idle_for(pool, since, 1)) ping(pool, redis, deadline);
@@ -299,7 +301,7 @@ static bool is_alive(struct lki_pool *pool, struct lki_redis *redis, int64_t sin
 
 /* ---- connecting ---------------------------------------------------------------------------------- */
 
-/* A connection stands. */
+/* A connection was made. */
 static void note_connect(struct lki_pool *pool, const struct lki_redis *redis, int64_t begun_at)
 {
     const char *address = lki_redis_address(redis);
@@ -319,7 +321,7 @@ static void note_connect(struct lki_pool *pool, const struct lki_redis *redis, i
     renew_moved(pool, begun_at);
 }
 
-/* Try to make one connection, with no mutex held; tells the hook. */
+/* Try to make one connection, without the mutex; calls the event hook. */
 static struct lki_redis *connect_once(struct lki_pool *pool, int64_t begin, int64_t deadline,
                                       struct lk_error *err)
 {
@@ -340,7 +342,7 @@ static struct lki_redis *connect_once(struct lki_pool *pool, int64_t begin, int6
     return redis;
 }
 
-/* A connection stands: NULL when the pool was retired meanwhile. */
+/* Lend a connection that was made. NULL: the pool was retired meanwhile. */
 static struct lki_redis *keep_slot(struct lki_pool *pool, struct lki_redis *redis, int64_t begun_at)
 {
     (void)pthread_mutex_lock(&pool->mutex);
@@ -351,7 +353,7 @@ static struct lki_redis *keep_slot(struct lki_pool *pool, struct lki_redis *redi
     return NULL;
 }
 
-/* None could be made: have lki_pool_main() look after it. What to tell the borrower. */
+/* No connection could be made: lki_pool_main() tries again. *why: the reason, for the borrower. */
 static void give_up_slot(struct lki_pool *pool, bool is_cut, struct lk_error *why)
 {
     (void)pthread_mutex_lock(&pool->mutex);
@@ -369,7 +371,7 @@ static void give_up_slot(struct lki_pool *pool, bool is_cut, struct lk_error *wh
     (void)pthread_mutex_unlock(&pool->mutex);
 }
 
-/* A slot was counted for us: fill it, or give it back. */
+/* Make a connection for a slot that is counted already, or give the slot back. */
 static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_redis **out_redis,
                            struct lk_error *err)
 {
@@ -387,7 +389,7 @@ static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_r
     return why.code;
 }
 
-/* Parked ones that have answered are idle again. */
+/* Return parked connections that have answered. */
 static void sweep(struct lki_pool *pool)
 {
     struct lki_redis *redis = NULL;
@@ -396,7 +398,7 @@ static void sweep(struct lki_pool *pool)
         lki_pool_return(pool, redis);
 }
 
-/* Before a borrower waits, or makes another. Called and returns with the mutex held. */
+/* Before a borrower waits or makes a connection. Releases the mutex meanwhile. */
 static void sweep_for_one_locked(struct lki_pool *pool)
 {
     if (pool->idle_count > 0 || !pool->is_sweeping) return;
@@ -441,8 +443,8 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
     }
 }
 
-/* Who does not wait cannot wait for a ping either: another one is made. Called and returns with the mutex
-   held. */
+/* A borrower that does not wait cannot ping: connections that were idle for too long are closed. Releases the mutex
+   meanwhile. */
 static void drop_long_idle_locked(struct lki_pool *pool)
 {
     if (pool->idle_count == 0) return;
@@ -503,7 +505,7 @@ struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, 
     return NULL;
 }
 
-/* ---- for who renews --------------------------------------------------------------------------------- */
+/* ---- the reserve ------------------------------------------------------------------------------------ */
 
 lk_status lki_pool_reserve(struct lki_pool *pool, int64_t deadline, struct lk_error *err)
 {
@@ -563,9 +565,9 @@ struct lki_redis *lki_pool_borrow_idle(struct lki_pool *pool)
     return NULL;
 }
 
-/* ---- answers that are still to come -------------------------------------------------------------- */
+/* ---- parked connections and undos ---------------------------------------------------------------- */
 
-/* The thread looks after what was parked, or is owed. */
+/* Have the thread sweep: there is a parked connection, or an undo. */
 static void begin_sweeping(struct lki_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->mutex);
@@ -600,7 +602,8 @@ bool lki_pool_has_pending_undo(struct lki_pool *pool)
     return lki_parked_has_undo(pool->parked);
 }
 
-/* The server said so. Its name may lead to another by now; or another has the key. */
+/* The server said that it is not the one for this undo: its name may lead to another by now, or another has the
+   key. */
 static void undo_elsewhere(struct lki_pool *pool, struct lki_pending_undo *undo)
 {
     undo->is_moved = false;
@@ -608,7 +611,7 @@ static void undo_elsewhere(struct lki_pool *pool, struct lki_pending_undo *undo)
     pool->hooks.on_undo_moved(pool->hooks.arg, undo);
 }
 
-/* Send what is owed, each on a connection that is parked for the answer. */
+/* Send the undos, each on a connection of its own, which is parked until the answer comes. */
 static void run_undos(struct lki_pool *pool)
 {
     struct lki_pending_undo *undo = NULL;
@@ -635,7 +638,7 @@ static void run_undos(struct lki_pool *pool)
     }
 }
 
-/* If its server is not to be asked any more. What was parked is cut. */
+/* If the pool is retired: pass all undos on to the topology. Parked connections are shut down already. */
 static void hand_over_undos(struct lki_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->mutex);
@@ -646,7 +649,7 @@ static void hand_over_undos(struct lki_pool *pool)
     lki_parked_hand_over(pool->parked, pool->hooks.on_undo_moved, pool->hooks.arg);
 }
 
-/* Called and returns with the mutex held. in_vain: how often there was nothing to look after. */
+/* One sweep by the thread. Releases the mutex meanwhile. idle_sweeps: sweeps in a row without anything to do. */
 static void sweep_parked_locked(struct lki_pool *pool, unsigned *idle_sweeps)
 {
     bool has_undo = lki_parked_has_undo(pool->parked); /* others may wait for the connection */
@@ -674,14 +677,14 @@ void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out)
     (void)pthread_mutex_unlock(&pool->mutex);
 }
 
-/* One attempt to come back up; tells is_down. Called and returns with the mutex held. */
+/* One attempt to reconnect; sets is_down. Releases the mutex meanwhile. */
 static void reconnect_locked(struct lki_pool *pool)
 {
     struct lk_error why = {0};
     int64_t begin = lki_clock_now();
 
     pool->is_suspect = false;
-    if (pool->open_count == pool->options->pool_size) return; /* all lent: ask them first */
+    if (pool->open_count == pool->options->pool_size) return; /* all are lent */
     pool->open_count++;
     (void)pthread_mutex_unlock(&pool->mutex);
     struct lki_redis *redis = connect_once(pool, begin, INT64_MAX, &why);
@@ -700,7 +703,7 @@ static void reconnect_locked(struct lki_pool *pool)
     (void)pthread_cond_broadcast(&pool->returned);
 }
 
-/* Before the next attempt. A connection that was idle may stand all the same, for what is owed. */
+/* The pause before the next attempt. Undos go on: a connection that was made earlier may still work. */
 static void pause_locked(struct lki_pool *pool, int64_t until, unsigned *idle_sweeps)
 {
     while (!pool->is_stopping && lki_clock_left_ms(until) > 0) {

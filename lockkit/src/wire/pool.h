@@ -12,13 +12,13 @@
 
 struct lki_pool;
 
-/* Of idle_ms: who cannot ping what was idle for longer makes another one. */
+/* A caller that cannot wait for a ping does not use a connection that was idle for this multiple of idle_ms. */
 enum { LKI_IDLE_PINGS = 15 };
 
-/* What whoever knows the other servers is told; no mutex held. */
+/* Calls to the topology, without a mutex. */
 struct lki_pool_hooks {
-    void (*on_renewed)(void *arg); /* as told by lki_pool_renew() */
-    /* Takes a undo whose server is perhaps another one by now. NULL: it stays here. */
+    void (*on_renewed)(void *arg); /* lki_pool_renew() has taken effect */
+    /* Takes an undo whose key may be on another server now. NULL: it stays in this pool. */
     void (*on_undo_moved)(void *arg, struct lki_pending_undo *undo);
     void *arg;
 };
@@ -27,20 +27,20 @@ struct lki_pool_hooks {
 struct lki_pool *lki_pool_new(const struct lk_client_options *options,
                               const struct lki_endpoint *endpoint, struct lki_pool_hooks hooks,
                               struct lk_error *err);
-/* Nobody may hold a connection or wait for one; lki_pool_main() has returned. */
+/* All connections were returned, no thread waits for one, and lki_pool_main() has returned. */
 void lki_pool_free(struct lki_pool *pool);
 
 /*
  * Returns  OK           *out_redis is yours until lki_pool_return().
  *          EXHAUSTED    all are in use until the deadline.
- *          UNREACHABLE  none could be made. While the server is down this comes at once:
- *                       reconnecting is lki_pool_main()'s work.
+ *          UNREACHABLE  none could be made. While the server is down this is returned at once:
+ *                       lki_pool_main() reconnects.
  *          SERVER, NO_MEMORY
  */
 LK_MUST_CHECK lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline,
                                         struct lki_redis **out_redis, struct lk_error *err);
-/* Takes the connection; one that callers' commands left another is closed. So is a broken one, and with
-   it those that were last heard before it was lent: whatever cut it may have cut them. */
+/* Takes the connection. It is closed if a caller's commands have changed its state (AUTH, SELECT, ...), or if it
+   is broken; then idle ones without traffic since it was lent are closed, too, as they may be broken as well. */
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
 
 /*
@@ -53,55 +53,55 @@ void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
  */
 LK_MUST_CHECK lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redis,
                                             struct lk_error *err);
-/* The one you made since begin; NULL if the pool was retired meanwhile. With a reason: it failed
-   (ETIMEDOUT: was given up); the connection, if there is one, is taken. */
+/* The end of an attempt to connect that began at `begin`. why: NULL: it succeeded, and the connection is returned,
+   or NULL if the pool was retired meanwhile. Else it failed (ETIMEDOUT: it was given up), and the connection, if
+   any, is taken. */
 struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, int64_t begin,
                                 const struct lk_error *why);
 
-/* Leave a connection that owes answers: parked.h. unpark: NULL when it has answered, or ended. */
+/* Park a connection with unanswered commands, and take it back: parked.h. */
 uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned unanswered,
                        struct lki_pending_undo *undo, int64_t until);
 struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned unanswered_max,
                                   unsigned *out_unanswered, struct lki_pending_undo **out_undo);
-/* lki_pool_main() will see to it when it can. Takes the undo; NULL is fine. */
+/* Have lki_pool_main() send it. Takes the undo; NULL is fine. */
 void lki_pool_undo_later(struct lki_pool *pool, struct lki_pending_undo *undo);
-/* Whether it has still to see to any. */
+/* Whether any undo is not confirmed yet. */
 bool lki_pool_has_pending_undo(struct lki_pool *pool);
 
 /*
- * One connection beside the pool's, for who renews: it is made while there is nothing to renew yet, as
- * later there may be no room for it (maxclients, a limit of open files). Nothing is done while there is
- * one. In the three below NULL for a pool is fine.
+ * Make the reserve: one connection beside those of the pool, for renewals. It is made before the first hold
+ * that is renewed, as later there may be no room for it (maxclients, open files). No effect if there is one.
+ * In the three functions below the pool may be NULL.
  *
  * Returns  OK, or why there is none: UNREACHABLE, SERVER, NO_MEMORY
  */
 LK_MUST_CHECK lk_status lki_pool_reserve(struct lki_pool *pool, int64_t deadline,
                                          struct lk_error *err);
-/* Yours, and the pool makes no other; NULL: there is none, or it is of no use any more. */
+/* Take the reserve; the pool makes no other before lki_pool_end_reserve(). NULL: there is none that is usable. */
 struct lki_redis *lki_pool_take_reserve(struct lki_pool *pool, int64_t *out_begun_at);
-/* What was taken has ended. */
+/* The connection that was taken has been closed. */
 void lki_pool_end_reserve(struct lki_pool *pool);
-/* In its place, one that is idle, for lki_pool_return(). NULL: none is. */
+/* Borrow an idle connection without making one, for lki_pool_return(). NULL: there is none. */
 struct lki_redis *lki_pool_borrow_idle(struct lki_pool *pool);
 
 void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out);
 
-/* The reconnecting thread's body (arg: the pool): returns after lki_pool_stop(). */
+/* The body of the pool's thread, which reconnects and sends undos (arg: the pool): returns after lki_pool_stop(). */
 void *lki_pool_main(void *arg);
 void lki_pool_stop(struct lki_pool *pool);
 
-/* Its server is not to be asked any more: refuse to lend, cut what is lent (an exchange under way ends
-   as UNKNOWN), and stop. */
+/* The server is no longer part of the topology: lend no more, shut down lent connections (an exchange under way
+   ends as UNKNOWN), and stop. */
 void lki_pool_retire(struct lki_pool *pool);
 
 /*
- * Behind its endpoint is another server now, or will be (it refuses writes, or the name has another
- * address): what was connected before this moment is asked nothing more once it is returned. Not done
- * more often than once in backoff_ms, and as often when the pool itself finds that the name has moved.
- * No mutex held.
+ * Another server is behind the endpoint now, or soon (this one refuses writes, or the host name has another
+ * address): connections that were begun before this moment are not lent again. Takes effect once in backoff_ms at
+ * most, and as often when the pool itself finds that the name has moved. Without a mutex.
  */
 void lki_pool_renew(struct lki_pool *pool);
-/* Whether a connection begun at this moment is one of those. NULL: no. */
+/* Whether a connection that was begun at this moment is one of those. pool: may be NULL: false. */
 bool lki_pool_is_outdated(const struct lki_pool *pool, int64_t begun_at);
 
 /* Whether a borrower would be refused at once. */

@@ -1,7 +1,7 @@
 /*
- * hiredis parses the protocol; it is written and the socket driven here, so that every step has one
- * absolute deadline, "nothing was sent" is told from "no answer came", and a closed connection raises
- * no SIGPIPE. How it is opened: redis_open.c. One thread at a time per connection.
+ * hiredis parses the protocol. Writing it and driving the socket is done here, so that every step has an
+ * absolute deadline, "nothing was sent" is distinguished from "no answer came", and no SIGPIPE is raised.
+ * How it is opened: redis_open.c. One thread at a time per connection.
  */
 #include <assert.h>
 #include <errno.h>
@@ -22,11 +22,11 @@
 #include "reply.h"
 #include "tls.h"
 
-/* Log in as the loader, load, log in again: their answers are nobody else's. */
+/* The steps of a load, whose answers are handled here. */
 enum { LOAD_LOGIN, LOAD_SCRIPT, LOAD_LOGIN_BACK, LOAD_STEPS };
 
 struct load {
-    uint64_t begin; /* so many commands were sent before it */
+    uint64_t begin; /* number of commands sent before it */
     char loader[64];
 };
 
@@ -49,8 +49,8 @@ lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_
     return LKI_FAIL_ERRNO(err, status, "%s%s", redis->label, hint);
 }
 
-/* Read what is there into the parser. False with errno set: EAGAIN when there is nothing; without
-   MSG_DONTWAIT, when nothing came for LKI_SLICE_MS. */
+/* Read once into the parser. False with errno set: EAGAIN: nothing has arrived; without MSG_DONTWAIT, not within
+   LKI_SLICE_MS. */
 static bool feed_parser(struct lki_redis *redis, int flags)
 {
     ssize_t got = 0;
@@ -66,7 +66,7 @@ static bool feed_parser(struct lki_redis *redis, int flags)
     return false;
 }
 
-/* Look again and again until then: false with errno set, EAGAIN when nothing came. */
+/* Busy-poll until then. False with errno set: EAGAIN: nothing came. */
 static bool spin_until(struct lki_redis *redis, int64_t until)
 {
     bool has_come = false;
@@ -78,9 +78,9 @@ static bool spin_until(struct lki_redis *redis, int64_t until)
 }
 
 /*
- * Wait until there is more for the parser; false with errno set. While the deadline is far, in a
- * recv() that blocks: where client and server run on processors of their own, each asleep while the
- * other works, poll() and recv() instead made a lock and its release a fifth slower.
+ * Wait until there is more for the parser; false with errno set. While the deadline is far, this is a
+ * blocking recv(): with poll() and recv(), a lock and its release took a fifth longer, where client and
+ * server run on processors of their own.
  */
 static bool await_more(struct lki_redis *redis, int64_t deadline)
 {
@@ -89,7 +89,7 @@ static bool await_more(struct lki_redis *redis, int64_t deadline)
 
     if (open_until > 0) lki_spin_end(&redis->spin, has_come);
     if (has_come) return true;
-    if (open_until > 0 && errno != EAGAIN) return false; /* it has ended */
+    if (open_until > 0 && errno != EAGAIN) return false; /* it was closed */
     while (lki_clock_left_ms(deadline) > LKI_SLICE_MS) {
         if (feed_parser(redis, 0)) return true;
         if (errno != EAGAIN) return false;
@@ -136,8 +136,8 @@ static char *write_command(char *to, const struct lk_command *command)
 }
 
 /*
- * The wire form of all commands in one block; NULL when out of memory. Yours to free(). By hand:
- * redisFormatCommandArgv() took more than half of the instructions of a lock and its release.
+ * All commands in the protocol's form, in one block; free() it. NULL: out of memory. Not by
+ * redisFormatCommandArgv(), which took more than half of the instructions of a lock and its release.
  */
 static char *format_pipeline(const struct lk_command *commands, size_t count, size_t *out_len)
 {
@@ -186,7 +186,7 @@ lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *comma
     return lki_redis_broken(redis, done > 0 ? LK_UNKNOWN : LK_UNREACHABLE, err);
 }
 
-/* The next answer among what has been read, whoever it is for; *out is NULL: there is no whole one. */
+/* The next answer in the parser, also one of a load; *out is NULL: none is complete. */
 static lk_status parse_any(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
 {
     void *reply = NULL;
@@ -209,7 +209,7 @@ int lki_redis_safe_len(const lk_reply *reply)
     return repeated ? (int)(repeated - words.data) : (int)words.len;
 }
 
-/* An answer to the oldest introduction. */
+/* Handle an answer of the oldest load. */
 static lk_status handle_load_reply(struct lki_redis *redis, const lk_reply *reply,
                                    struct lk_error *err)
 {
@@ -231,7 +231,7 @@ static lk_status handle_load_reply(struct lki_redis *redis, const lk_reply *repl
     return LK_OK;
 }
 
-/* The first answer: a server without room for us accepts, says so, and hangs up. */
+/* Handle the first answer: at maxclients the server accepts a connection, sends an error, and closes it. */
 static lk_status handle_first_reply(struct lki_redis *redis, lk_reply **reply, struct lk_error *err)
 {
     lk_status status = LK_OK;
@@ -245,7 +245,7 @@ static lk_status handle_first_reply(struct lki_redis *redis, lk_reply **reply, s
     return status;
 }
 
-/* The next answer that is somebody's. */
+/* The next answer to a caller's command. */
 static lk_status parse_reply(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
 {
     lk_status status = parse_any(redis, out, err);
@@ -299,7 +299,7 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
     }
     while (done > 0) {
         lk_reply_free(replies[--done]);
-        replies[done] = NULL; /* a caller who frees all of them whatever happened is right too */
+        replies[done] = NULL; /* so that a caller may free all of them in any case */
     }
     status =
         redis->is_unadmitted ? LK_UNREACHABLE : LK_UNKNOWN; /* sent, but not all was answered */
@@ -326,7 +326,7 @@ static lk_status note_load(struct lki_redis *redis, const struct lki_endpoint *e
 lk_status lki_redis_load_script(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                                 const char *text, int64_t deadline, struct lk_error *err)
 {
-    /* With the name of the default user any password will do where it needs none. */
+    /* A default user without a password accepts any. */
     const char *user = endpoint->user ? endpoint->user : "default";
     const char *password = endpoint->password ? endpoint->password : "";
     const struct lk_bytes login[] = {LK_BYTES("AUTH"), lk_bytes_of(endpoint->loader),
@@ -383,7 +383,7 @@ bool lki_redis_is_usable(struct lki_redis *redis)
     char byte = 0;
 
     if (redis->is_broken) return false;
-    /* Idle means silent: a byte or an end here is an old server going away. */
+    /* An idle connection is silent: a byte or an end means that the server closes it. */
     ssize_t got = redis->tls ? lki_tls_recv(redis->tls, &byte, 1, MSG_DONTWAIT)
                              : recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     redis->is_broken = got >= 0 || errno != EAGAIN;

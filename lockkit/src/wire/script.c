@@ -1,8 +1,8 @@
 /*
- * A script is sent once as text and then named by its digest. The digest of an embedded script is
- * known from the build; that of a script with an owner check in front, or of one made at run time,
- * is what SCRIPT LOAD answers at first use, which also brings it there (call/eval.c). Who may not load
- * scripts computes it. Any thread.
+ * A script is sent by its digest (EVALSHA), and as text (EVAL) where the server does not know it. The build
+ * computes the digest of an embedded script; that of a script with an owner check in front, or of a user's,
+ * is the answer to SCRIPT LOAD at first use (call/eval.c), or is computed here if the user may not load
+ * scripts. Threads: any.
  */
 #include "script.h"
 
@@ -46,7 +46,7 @@ static struct lki_variant *variant_new(const char *preamble, const char *source)
     struct lki_variant *variant = calloc(1, sizeof *variant);
 
     if (!variant) return NULL;
-    /* "#!lua flags=no-writes" has to stay the first line. */
+    /* "#!lua flags=no-writes" must stay the first line. */
     const char *end = strncmp(source, "#!", 2) == 0 ? strchr(source, '\n') : NULL;
     int first = end ? (int)(end + 1 - source) : 0;
     variant->preamble = preamble;

@@ -1,8 +1,8 @@
 /*
- * An idle processor goes to sleep, and to wake it costs more than a short round trip takes. So where trips are short a
- * wait looks for its answer for about twice as long as that takes before it sleeps, as long as trips are shorter for it.
- * After one that was in vain the next 1, 3, 7 ... 63 sleep at once; and nobody looks on a processor that somebody else
- * could use, or that a quota of our cgroup does not give us. A connection is one thread's; what is counted over all of them is atomic.
+ * Waking an idle processor takes longer than a short round trip. So where round trips are short, a receive busy-polls
+ * for about twice their time before it blocks, as long as that makes them shorter. After a failure the next 1, 3, 7
+ * ... 63 receives block at once. No thread busy-polls on a processor that another one could use, or beyond the CPU
+ * quota of the cgroup. A connection is one thread's; what is counted over all connections is atomic.
  */
 #include "spin.h"
 
@@ -12,21 +12,22 @@
 #include "base/idle.h"
 
 enum {
-    LOOK_EVERY_MS = 5, /* how busy the machine is: that costs as much as a command or two */
-    SHORT = 4,         /* in longest spins: what a trip takes that is still short */
-    STEP = 16,         /* a trip moves what is known of trips by this part of it */
+    LOOK_EVERY_MS = 5, /* interval of looks at the load, which cost as much as a command or two */
+    SHORT = 4,         /* a round trip of up to this multiple of the longest spin is short */
+    STEP = 16,         /* a round trip moves the running median by this part of it */
     FAILURES_MAX = 6,
     SKIPS_MAX = 63,
-    SLEEP_EVERY = 256, /* to know what trips take then */
+    SLEEP_EVERY =
+        256, /* one in so many receives blocks, to measure round trips without busy-polling */
 };
 
 static struct {
-    atomic_int count; /* of those who spin */
+    atomic_int count; /* threads that busy-poll */
     atomic_int room;  /* how many may */
     _Atomic int64_t looked_at;
 } spinners;
 
-/* One looks from time to time; who comes meanwhile goes by what was seen last. */
+/* One thread looks at the load from time to time; the others use its last result. */
 static int find_room(int64_t now)
 {
     int64_t before = atomic_load(&spinners.looked_at);

@@ -1,5 +1,5 @@
 /*
- * When to wait for an answer with open eyes: to look again and again for a moment, before the thread sleeps.
+ * Adaptive busy-polling: when a receive polls the socket for a moment before it blocks.
  */
 #ifndef LKI_SPIN_H
 #define LKI_SPIN_H
@@ -9,21 +9,20 @@
 
 /* Of one connection; zeroed: never. */
 struct lki_spin {
-    int64_t longest_ns; /* 0: never */
-    int64_t
-        open_ns; /* of round trips with open eyes, half took longer of late; 0: there was none */
-    int64_t shut_ns;   /* likewise, of those that were slept through */
-    bool is_open;      /* the one under way */
-    unsigned failures; /* in a row, in which nothing came */
-    unsigned skips;    /* so many waits still sleep at once */
-    unsigned waits;    /* that could have slept, and did not */
+    int64_t longest_ns; /* limit of one spin; 0: never */
+    int64_t open_ns;    /* running median of round trips with busy-polling; 0: there was none */
+    int64_t shut_ns;    /* ...of those that blocked */
+    bool is_open;       /* the receive under way busy-polls */
+    unsigned failures;  /* in a row */
+    unsigned skips;     /* receives that still block at once */
+    unsigned waits;     /* receives since the last one that blocked as a measurement */
 };
 
-/* A wait begins: until when to look. 0: not at all. Else what became of it is told by lki_spin_end(). */
+/* A receive begins: the moment until which to busy-poll, followed by lki_spin_end(). 0: not at all. */
 int64_t lki_spin_begin(struct lki_spin *spin);
 void lki_spin_end(struct lki_spin *spin, bool has_come);
 
-/* A round trip is over, and has taken so long. */
+/* A round trip took this long. */
 void lki_spin_learn(struct lki_spin *spin, int64_t trip_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * TLS over a socket that somebody else drives: settings, which many connections share, and one
- * connection's connection. The only door to OpenSSL.
+ * TLS over a socket that the caller drives: settings, which connections share, and the state of one connection.
+ * Only tls.c uses OpenSSL.
  */
 #ifndef LKI_TLS_H
 #define LKI_TLS_H
@@ -26,7 +26,7 @@ LK_MUST_CHECK lk_status lki_tls_new(const struct lk_tls_options *options, struct
 /* NULL is fine for both; any thread. */
 struct lki_tls *lki_tls_ref(struct lki_tls *tls);
 void lki_tls_unref(struct lki_tls *tls);
-/* How many handshakes so far went on where an earlier one of the same server had ended. */
+/* The number of resumed sessions so far. */
 long lki_tls_resumed(const struct lki_tls *tls);
 
 /*
@@ -36,24 +36,24 @@ long lki_tls_resumed(const struct lki_tls *tls);
  * Returns  NULL: out of memory
  */
 struct lki_tls_conn *lki_tls_begin(const struct lki_endpoint *endpoint, const char *label, int fd);
-/* Says nothing to the other side. NULL is fine. */
+/* Frees it, without a close_notify. NULL is fine. */
 void lki_tls_end(struct lki_tls_conn *conn);
 
 /*
- * One step of the handshake; one send() that never waits; one recv() with these flags (of which 0 waits
- * as the socket does). None raises SIGPIPE.
+ * One step of the handshake; one send(), without blocking; one recv() with these flags (0 blocks as the socket
+ * does). None raises SIGPIPE.
  *
- * Returns  true, or as send() and recv(): a record at most. Else errno is EAGAIN, and it goes on when
- *          the socket is ready for *out_events; EPROTO, which lki_tls_fault() explains; or the socket's.
- *          Of data that was not sent the other side can read nothing: a record counts as a whole.
+ * Returns  true, or as send() and recv(), of one record at most. Else errno is EAGAIN: repeat when the socket is
+ *          ready for *out_events; EPROTO: see lki_tls_fault(); or that of the socket. The other side can read
+ *          nothing of a record that was not sent completely.
  */
 bool lki_tls_shake(struct lki_tls_conn *conn, short *out_events);
 ssize_t lki_tls_send(struct lki_tls_conn *conn, const char *data, size_t len, short *out_events);
 ssize_t lki_tls_recv(struct lki_tls_conn *conn, char *out, size_t size, int flags);
-/* The handshake failed where an earlier one had ended: on another socket, from its beginning, it may do. */
+/* The handshake failed when a session was resumed: on another socket, with a full handshake, it may succeed. */
 bool lki_tls_is_to_repeat(const struct lki_tls_conn *conn);
 
-/* What one side could not accept from the other; NULL: nothing of the kind. It will not heal by itself. */
+/* What one side does not accept of the other, which is permanent; NULL: nothing. */
 const char *lki_tls_fault(const struct lki_tls_conn *conn);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * By the command's name: what scripts do to a connection ends with them. Any thread; traces are one's own.
+ * Judged by the command's name: what a script changes ends with it. Threads: any; traces are one thread's.
  */
 #include "traces.h"
 

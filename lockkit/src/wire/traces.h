@@ -1,6 +1,6 @@
 /*
- * What a command leaves behind on its connection. A caller may send any: who is lent the connection next
- * must find it as lockkit opened it.
+ * Changes of a connection's state by callers' commands (AUTH, SELECT, WATCH, ...): such a connection must not
+ * be lent again.
  */
 #ifndef LKI_TRACES_H
 #define LKI_TRACES_H
@@ -15,7 +15,7 @@ struct lki_traces {
     bool is_changed; /* another user, database, protocol, or a subscriber: nothing ends it */
 };
 
-/* Note a command and what it was answered. */
+/* Note a command and its answer. */
 void lki_traces_note(struct lki_traces *traces, const struct lk_command *command,
                      const lk_reply *reply);
 

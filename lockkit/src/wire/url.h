@@ -20,7 +20,7 @@ struct lki_url {
     struct lki_endpoint like; /* users, passwords and db of every server that will be found */
 };
 
-/* What is not to stand in a URL. */
+/* Secrets beside a URL. */
 struct lki_secrets {
     const char *password; /* NULL: none, or in the URL */
     const char *loader;   /* "user:password"; NULL: none */
@@ -39,7 +39,7 @@ struct lki_secrets {
  */
 LK_MUST_CHECK lk_status lki_url_parse(const char *text, struct lki_secrets secrets,
                                       struct lki_url *out, struct lk_error *err);
-/* Whether its servers are to be spoken to over TLS; then a client gives them its settings. */
+/* Whether its servers use TLS; then a client sets their TLS settings. */
 bool lki_url_is_tls(const struct lki_url *url);
 void lki_url_set_tls(struct lki_url *url, struct lki_tls *tls);
 /* Of every connection to them: lki_endpoint.spin_ns. */
