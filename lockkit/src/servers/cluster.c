@@ -1,5 +1,5 @@
 /*
- * One question to one server of a cluster: the masters and their slots. Any thread.
+ * Ask one server of a cluster for the masters and their slots. Threads: any.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { ASK_SLOTS, ASK_SHARDS, ASKS };
 
-/* The index of a server in the view, which gets it if it is new; takes it. LKI_NOBODY: one too many. */
+/* The index of a server in the view, to which it is added if need be; takes it. LKI_NOBODY: there are too many. */
 static uint16_t place_of(struct lki_view *view, struct lki_endpoint server)
 {
     uint16_t place = 0;
@@ -90,7 +90,7 @@ static lk_status take_slots(const lk_reply *ranges, const struct lki_endpoint *a
     return status;
 }
 
-/* Also who may not ask is told: only a server that knows the subcommand forbids it by this name. */
+/* A NOPERM answer will do, too: only a server that knows the subcommand forbids it by this name. */
 static bool knows_shards(const lk_reply *answer)
 {
     bool is_forbidden = lki_reply_is_error(answer, "NOPERM");

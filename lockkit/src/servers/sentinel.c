@@ -1,6 +1,6 @@
 /*
- * One question to one Sentinel: the primary's address, and the version of the configuration that it
- * comes from. A Sentinel that missed a failover tells an older version. Any thread.
+ * Ask one Sentinel for the primary's address and the version of its configuration. A Sentinel that missed a
+ * failover has an older version. Threads: any.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /*
- * The list of servers and the table of slots. A server that is left out is retired: its connections
- * are cut, so nobody goes on talking to a demoted primary.
+ * The list of servers and the table of slots. A server that is no longer listed is retired: its connections
+ * are shut down, so that no command goes to a demoted primary.
  *
- * Any thread. Lock order: none; no other mutex of lockkit is taken while this one is held, but the
- * pools' own.
+ * Threads: any. Lock order: while this mutex is held, only those of the pools are taken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ static void poke(struct lki_topology *topology)
     uint64_t one = 1;
     ssize_t done = write(topology->poke_fd, &one, sizeof one);
 
-    (void)done; /* a full counter is as good as a poke */
+    (void)done; /* a full counter wakes, too */
 }
 
 void lki_topology_refresh_soon(struct lki_topology *topology)
@@ -45,7 +44,7 @@ void lki_topology_notify_change(void *arg)
     topology->on_change(topology->on_change_arg);
 }
 
-/* The index of a label, or the count. */
+/* The index of the node with this label, or the number of nodes. */
 static size_t find_locked(const struct lki_topology *topology, const char *label)
 {
     size_t i = 0;
@@ -55,7 +54,7 @@ static size_t find_locked(const struct lki_topology *topology, const char *label
     return i;
 }
 
-/* Room for one more; false: no memory. */
+/* Make room for one more; false: no memory. */
 static bool grow(struct lki_node ***list, size_t count)
 {
     struct lki_node **more = realloc(*list, (count + 1) * sizeof(struct lki_node *));
@@ -64,7 +63,7 @@ static bool grow(struct lki_node ***list, size_t count)
     return more != NULL;
 }
 
-/* The index of a server, which is added if it is new; takes the endpoint. LKI_NOBODY: no memory. */
+/* The index of a server, which is added if it is not known; takes the endpoint. LKI_NOBODY: no memory. */
 static uint16_t add_locked(struct lki_topology *topology, struct lki_endpoint endpoint)
 {
     size_t place = find_locked(topology, endpoint.label);
@@ -91,7 +90,7 @@ static void retire_locked(struct lki_topology *topology, struct lki_node *node)
 {
     lki_pool_retire(node->pool);
     if (grow(&topology->retired, topology->retired_count))
-        topology->retired[topology->retired_count++] = node; /* else it is never freed */
+        topology->retired[topology->retired_count++] = node; /* without memory it is never freed */
 }
 
 void lki_topology_reap(struct lki_topology *topology)
@@ -114,9 +113,9 @@ void lki_topology_reap(struct lki_topology *topology)
     } while (free_now);
 }
 
-/* ---- who has what ------------------------------------------------------------------------------- */
+/* ---- nodes and slots ---------------------------------------------------------------------------- */
 
-/* One that takes writes: the first that is not down. */
+/* The first node that is not down, or the first. */
 static struct lki_node *any_locked(const struct lki_topology *topology)
 {
     for (size_t i = 0; i < topology->node_count; i++) {
@@ -185,7 +184,7 @@ void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes
     bool is_news = false;
 
     if (!lki_topology_is_cluster(topology))
-        return; /* a cluster's server, asked as if it were alone */
+        return; /* a server of a cluster, with the URL of a single server */
     node = lki_topology_at(topology, address, named_by, NULL);
     if (!node) return;
     (void)pthread_mutex_lock(&topology->mutex);
@@ -197,7 +196,7 @@ void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes
     }
     (void)pthread_mutex_unlock(&topology->mutex);
     lki_node_unref(node);
-    if (is_news) lki_topology_refresh_soon(topology); /* one slot seldom comes alone */
+    if (is_news) lki_topology_refresh_soon(topology); /* other slots have probably moved, too */
 }
 
 void lki_topology_undo_later(void *arg, struct lki_pending_undo *undo)
@@ -259,9 +258,9 @@ void lki_topology_usage(struct lki_topology *topology, struct lk_pool_usage *out
     (void)pthread_mutex_unlock(&topology->mutex);
 }
 
-/* ---- what was told ------------------------------------------------------------------------------ */
+/* ---- refreshes ---------------------------------------------------------------------------------- */
 
-/* A master that gets its first slots is named by redirections, long before it is listed. */
+/* Redirections name a master that gets its first slots long before it is listed. */
 static bool is_new(const struct lki_node *node)
 {
     return !node->is_listed && lki_clock_now() < node->named_at + (int64_t)NEW_MS * NS_PER_MS;
@@ -290,7 +289,8 @@ static bool drop_missing_locked(struct lki_topology *topology, const uint16_t *p
     return is_any;
 }
 
-/* Where the servers of the view are after drop_missing_locked(); places: room for their number. */
+/* Translate the owners of slots from indexes of the view to those of nodes, after drop_missing_locked(). places: room
+   for the number of servers. */
 static void take_owners_locked(struct lki_topology *topology, struct lki_view *view,
                                struct lki_node *const *servers, uint16_t *places)
 {

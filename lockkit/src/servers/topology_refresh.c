@@ -1,8 +1,8 @@
 /*
- * The thread that looks for other servers: now and then, when a Sentinel speaks, and as soon as
- * somebody doubts. What it learns comes from whoever answers first; of the Sentinels, the last one that
- * did is asked before the others, and an older configuration is not believed. A cluster's servers are
- * asked before those of the URL, which may call the same servers by other names.
+ * The thread that refreshes the topology: periodically, after a message of a Sentinel, and on request. The
+ * first answer counts. The Sentinel that answered last is asked first, and a configuration older than the
+ * known one is ignored. Known servers of a cluster are asked before those of the URL, which may have other
+ * names for the same servers.
  */
 #include "topology_refresh.h"
 
@@ -18,11 +18,11 @@
 #include "wire/script.h"
 
 enum {
-    DEGRADED_TICK_MS = 100,     /* while some server is out of reach, or somebody doubts */
-    SENTINELS_AGREE_MS = 10000, /* all know of a failover by then */
+    DEGRADED_TICK_MS = 100,     /* interval while a server is unreachable, or a refresh is due */
+    SENTINELS_AGREE_MS = 10000, /* time after which all Sentinels know of a failover */
 };
 
-/* A plain server is a topology of one: there is nobody to ask for others. */
+/* A single server is a topology of one. */
 static lk_status copy_server(const struct lki_endpoint *server, const struct lki_url *url,
                              int64_t deadline, struct lki_view *out, struct lk_error *err)
 {
@@ -38,7 +38,7 @@ static lk_status copy_server(const struct lki_endpoint *server, const struct lki
 static const struct {
     lk_status (*ask)(const struct lki_endpoint *whom, const struct lki_url *url, int64_t deadline,
                      struct lki_view *out, struct lk_error *err);
-    int64_t tick_ms; /* how often without a reason; 0: there will never be news */
+    int64_t tick_ms; /* interval of refreshes; 0: none */
 } kinds[] = {
     [LKI_URL_SINGLE] = {copy_server, 0},
     [LKI_URL_SENTINEL] = {lki_sentinel_ask, 1000},
@@ -57,7 +57,8 @@ static lk_status ask(struct lki_topology *topology, const struct lki_endpoint *w
     return status;
 }
 
-/* All of them behind what one of them has told: they were set up anew, and count from the beginning. */
+/* If all Sentinels have an older configuration than the known one, they were set up again, and count from the
+   beginning. */
 static void forget_version(struct lki_topology *topology, size_t behind)
 {
     int64_t agreed_at = topology->confirmed_at + (int64_t)SENTINELS_AGREE_MS * NS_PER_MS;
@@ -91,13 +92,13 @@ lk_status lki_topology_refresh(struct lki_topology *topology, struct lk_error *e
     forget_version(topology, behind);
     /* A cluster's server may be cut off from the others and not know it: ask another next time. */
     if (lki_topology_is_cluster(topology)) topology->first_candidate++;
-    if (err && status != LK_OK) *err = why; /* who did not know before another did is no failure */
+    if (err && status != LK_OK) *err = why; /* failures before a success do not count */
     return status;
 }
 
-/* ---- the looking thread ------------------------------------------------------------------------- */
+/* ---- the thread --------------------------------------------------------------------------------- */
 
-/* Have a Sentinel tell us at once; only a hint, so what fails is tried again at the next turn. */
+/* Subscribe to failovers at the Sentinel that answered. Only a hint: a failure is repeated at the next turn. */
 static void listen_to_sentinel(struct lki_topology *topology)
 {
     const struct lki_url *url = topology->url;
@@ -108,8 +109,7 @@ static void listen_to_sentinel(struct lki_topology *topology)
 
     if (url->kind != LKI_URL_SENTINEL || atomic_load(&topology->is_stopping)) return;
     if (topology->listener && topology->listener_seed == seed) return;
-    lki_redis_close(
-        topology->listener); /* another one answers now: this one may be gone for ever */
+    lki_redis_close(topology->listener); /* another one answers now: this one may never come back */
     topology->listener_seed = seed;
     topology->listener = lki_redis_open(&url->seeds[seed], deadline, NULL);
     if (!topology->listener) return;
@@ -120,7 +120,7 @@ static void listen_to_sentinel(struct lki_topology *topology)
     topology->listener = NULL;
 }
 
-/* Read what the Sentinel said; whether it said anything. */
+/* Read the Sentinel's messages, which make a refresh due. */
 static void read_sentinel(struct lki_topology *topology)
 {
     lk_reply *message = NULL;
@@ -139,7 +139,7 @@ static void read_sentinel(struct lki_topology *topology)
     } while (message);
 }
 
-/* Until there is a reason to look, but not sooner than TROUBLE_TICK_MS after the last look. */
+/* Sleep until a refresh is due, which is not before DEGRADED_TICK_MS after the last one. */
 static void sleep_until_next(struct lki_topology *topology, int64_t refreshed_at)
 {
     int64_t tick_ms = kinds[topology->url->kind].tick_ms;
@@ -182,8 +182,8 @@ void *lki_topology_refresh_main(void *arg)
 /* ---- the first time ----------------------------------------------------------------------------- */
 
 /*
- * See that the loader is let in and may load, which nobody would notice before a script is missing.
- * PING only makes the answers come: an error is one too.
+ * Check that the loader can log in and load scripts; else an error would only appear when a script is missing.
+ * The PING only makes the answers come.
  */
 static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                             int64_t deadline, struct lk_error *err)
@@ -203,7 +203,7 @@ static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *
         if (err) *err = *refusal;
         return LK_SERVER;
     }
-    if (status == LK_UNKNOWN) { /* nothing has happened that matters */
+    if (status == LK_UNKNOWN) { /* nothing was changed */
         status = LK_UNREACHABLE;
         if (err) err->code = status;
     }

@@ -1,17 +1,17 @@
 /*
- * Finding the servers of a topology.
+ * Refresh of the topology: ask servers or Sentinels which servers there are.
  */
 #ifndef LKI_TOPOLOGY_REFRESH_H
 #define LKI_TOPOLOGY_REFRESH_H
 
 #include "topology.h"
 
-/* Find the servers for the first time, and see that one answers. UNREACHABLE, SERVER, INVALID... */
+/* The first refresh; also checks that a server answers, and the loader. UNREACHABLE, SERVER, INVALID... */
 LK_MUST_CHECK lk_status lki_topology_refresh_open(struct lki_topology *topology,
                                                   struct lk_error *err);
-/* Ask who the servers are, one after the other, beginning with who answered last. */
+/* Refresh now: ask one server after the other, beginning with the one that answered last. */
 lk_status lki_topology_refresh(struct lki_topology *topology, struct lk_error *err);
-/* The looking thread's body; it ends at once where there is nothing to look for. */
+/* The body of the refreshing thread (arg: the topology); returns at once for a single server. */
 void *lki_topology_refresh_main(void *arg);
 
 #endif

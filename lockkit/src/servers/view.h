@@ -1,5 +1,5 @@
 /*
- * Asking one server which servers there are. Each call makes a connection and closes it.
+ * A view: the topology as one server knows it. Each call makes a connection and closes it.
  */
 #ifndef LKI_VIEW_H
 #define LKI_VIEW_H
@@ -10,13 +10,13 @@
 #include "base/slot.h"
 #include "wire/url.h"
 
-/* Servers that take writes, as one of them, or a Sentinel, tells. */
+/* The servers that take writes, according to one of them or a Sentinel. */
 struct lki_view {
     struct lki_endpoint *servers; /* owned; no two with one label */
     size_t count;
-    uint16_t *owners;  /* owned; per slot the index of its server, LKI_NOBODY; NULL: no slots */
-    bool is_sharded;   /* the cluster knows SPUBLISH */
-    long long version; /* Sentinel: of its configuration; it never goes back */
+    uint16_t *owners;  /* owned; per slot the index of its server, or LKI_NOBODY; NULL: no slots */
+    bool is_sharded;   /* the cluster has SPUBLISH */
+    long long version; /* of a Sentinel's configuration: it only grows */
 };
 
 enum { LKI_NOBODY = UINT16_MAX, LKI_SERVERS_MAX = 1024 };
