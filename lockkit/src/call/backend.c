@@ -1,6 +1,6 @@
 /*
- * A backend is loaded when the first URL of its kind is opened, so that who only knows Redis needs no
- * other client library. It calls the lki_* functions of the lockkit that loads it. Any thread.
+ * A backend is loaded when the first URL of its kind is opened, so that a program that uses Redis alone needs
+ * no other client library. It calls the lki_* functions of the lockkit that loads it. Threads: any.
  */
 #include "backend.h"
 

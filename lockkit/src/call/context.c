@@ -1,6 +1,6 @@
 /*
- * Asks the parts of a client. It outlives its closing for as long as something points to it; who frees it
- * then is client.c's affair. Any thread.
+ * What the calls of a client share. Its memory lives until the last reference is given back, also after it was
+ * closed; client.c frees it. Threads: any.
  */
 #include "context.h"
 
@@ -23,7 +23,7 @@ lk_client *lki_context_ref(lk_client *client)
 
 void lki_context_unref(lk_client *client)
 {
-    if (!client || client->pid != lki_pid()) return; /* a child's copies end with the child */
+    if (!client || client->pid != lki_pid()) return; /* a child process keeps its copy */
     if (atomic_fetch_sub(&client->references, 1) == 1) client->destroy(client);
 }
 

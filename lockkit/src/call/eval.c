@@ -1,6 +1,6 @@
 /*
- * Scripts: learned at first use, sent by digest, and by text (or, with a loader, introduced) where a
- * server does not know them. Any thread; none of the functions here keeps anything.
+ * Calls of scripts: by digest (EVALSHA), and after NOSCRIPT by text (EVAL), or with a loader after SCRIPT LOAD.
+ * Threads: any; there is no state here.
  */
 #include "eval.h"
 
@@ -21,7 +21,7 @@ static lk_status ask_digest(lk_client *client, lk_script *script, const struct l
     struct lki_pipeline pipeline = {
         .commands = &(struct lk_command){words, 3}, .count = 1, .deadline = deadline};
     lk_status status = lki_route_send(client, &pipeline, &reply, err);
-    if (status == LK_UNKNOWN) { /* harmless if it happened, and nothing of the caller's ran */
+    if (status == LK_UNKNOWN) { /* SCRIPT LOAD does no harm, and the caller's script did not run */
         if (err) err->code = LK_UNREACHABLE;
         return LK_UNREACHABLE;
     }
@@ -43,7 +43,7 @@ lk_status lki_call_learn(lk_client *client, const struct lki_call *call, int64_t
         call->script ? lki_context_script(client, call->script) : call->eval->script;
     const char *preamble = "";
 
-    /* What goes in front of a user's script outlives this client, and publishes nothing. */
+    /* The script may outlive this client; so its preamble is not the client's own, and must not publish. */
     if (call->preamble)
         preamble = call->script ? lki_context_own_script(client, call->preamble)->text
                                 : lki_script_named(call->preamble)->source;
@@ -63,7 +63,7 @@ struct lki_request *lki_call_request(lk_client *client, const struct lki_call *c
     return status == LK_OK ? lki_script_request(variant, call) : NULL;
 }
 
-/* What an error answer says. refusal: why the script was not taken there. */
+/* The status of an error answer. refusal: why the loader was refused. */
 static lk_status fail(const lk_client *client, const struct lki_call *call, const lk_reply *reply,
                       const struct lk_error *refusal, struct lk_error *err)
 {
@@ -75,7 +75,7 @@ static lk_status fail(const lk_client *client, const struct lki_call *call, cons
     return lki_exchange_fail(client, reply, err);
 }
 
-/* What gave back, and is not done for now. Takes the request. */
+/* Make an unconfirmed undo pending. Takes the request. */
 static void undo_later(lk_client *client, struct lki_request *request, int64_t until)
 {
     struct lki_pending_undo *undo = lki_pending_undo_new(request, client->has_loader, until);
@@ -100,7 +100,7 @@ lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t
                                     .out_is_synced = call->out_is_synced,
                                     .out_refusal = &refusal};
     do {
-        lk_reply_free(reply); /* not known there: nothing ran */
+        lk_reply_free(reply); /* NOSCRIPT: nothing ran */
         reply = NULL;
         refusal = (struct lk_error){0};
         pipeline.load_first[0] = request->load_first;

@@ -7,20 +7,19 @@
 #include "route.h"
 
 /*
- * The text that a call runs, its digest known. That of a user's script is asked for at its first use, by
- * which the server has the script too. NO_MEMORY, and of the asking.
+ * The variant of a script that a call runs, with its digest. At the first use of a user's script the digest is
+ * the answer to SCRIPT LOAD. NO_MEMORY, or the status of that.
  */
 LK_MUST_CHECK lk_status lki_call_learn(lk_client *client, const struct lki_call *call,
                                        int64_t deadline, const struct lki_variant **out,
                                        struct lk_error *err);
 
-/* Of one of lockkit's own scripts. Yours; NULL: no memory. */
+/* The request of a call of one of lockkit's own scripts. Yours; NULL: no memory. */
 struct lki_request *lki_call_request(lk_client *client, const struct lki_call *call);
 
 /*
- * Run it; by digest, then by text (or, with a loader, introduced) if the server does not know that. The
- * answer is yours to free, or the integer (lki_reply_integers()). An error of the preamble that begins
- * with NOTOWNER becomes NOT_OWNER, of the first key.
+ * Run it: by digest, and once more after NOSCRIPT. The answer is yours to free, or is one integer
+ * (lki_reply_integers()). An error that begins with NOTOWNER becomes NOT_OWNER, with the first key.
  */
 LK_MUST_CHECK lk_status lki_call_reply(lk_client *client, const struct lki_call *call,
                                        int64_t deadline, lk_reply **out_reply,

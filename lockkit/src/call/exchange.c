@@ -1,6 +1,6 @@
 /*
- * One exchange with one server: scripts that it may not know ahead of the commands, WAIT behind what is
- * to be on replicas as well. Any thread; none of the functions here keeps anything.
+ * One exchange with one server: loads of scripts that it may not know ahead of the commands, and WAIT behind
+ * commands that replicas must confirm. Threads: any; there is no state here.
  */
 #include "exchange.h"
 
@@ -15,7 +15,7 @@
 
 enum { LAST_MOMENT_MS = 10 };
 
-/* ---- what an answer says ------------------------------------------------------------------------- */
+/* ---- error answers ------------------------------------------------------------------------------- */
 
 bool lki_exchange_redirection(const lk_reply *reply, const char *code, int *out_slot,
                               struct lk_bytes *out_address)
@@ -44,7 +44,7 @@ bool lki_exchange_learn(struct lki_topology *topology, const lk_reply *reply,
     }
     bool is_demoted = lki_reply_error_class(reply) == LKI_ERROR_OF_REPLICA;
 
-    if (is_demoted) lki_pool_renew(node->pool); /* its own name may lead to another */
+    if (is_demoted) lki_pool_renew(node->pool); /* its name may lead to another server */
     if (is_demoted || lki_reply_is_error(reply, "CLUSTERDOWN "))
         lki_topology_refresh_soon(topology);
     return is_demoted;
@@ -54,7 +54,7 @@ lk_status lki_exchange_fail(const lk_client *client, const lk_reply *reply, stru
 {
     lk_status status = lki_reply_fail(err, reply);
 
-    /* Of a cluster, asked as if it were one server, no other will do it. */
+    /* A server of a cluster with the URL of a single server: no other is asked. */
     if (!lki_topology_is_cluster(client->topology) && lki_reply_is_redirection(reply))
         return status;
     if (lki_reply_is_passing(reply)) status = LK_UNREACHABLE;
@@ -71,7 +71,7 @@ lk_status lki_exchange_check_synced(const lk_client *client, bool is_synced, str
 
 /* ---- the exchange -------------------------------------------------------------------------------- */
 
-/* A word of WAIT that does not outlast the deadline. */
+/* The time-out of WAIT, which ends before the deadline. */
 static int64_t sync_ms_before(const lk_client *client, int64_t deadline)
 {
     int64_t left_ms = lki_clock_left_ms(deadline) - LAST_MOMENT_MS;
@@ -80,7 +80,7 @@ static int64_t sync_ms_before(const lk_client *client, int64_t deadline)
     return client->options.sync_ms < left_ms ? client->options.sync_ms : left_ms;
 }
 
-/* With WAIT behind the commands: on the same connection it counts what they have written. */
+/* The commands with WAIT behind them, which covers the writes of its own connection. */
 static lk_status exchange_synced(const lk_client *client, struct lki_redis *redis,
                                  const struct lki_pipeline *pipeline, lk_reply **replies,
                                  struct lk_error *err)
@@ -113,7 +113,7 @@ static lk_status exchange_synced(const lk_client *client, struct lki_redis *redi
     return status;
 }
 
-/* Scripts that the server may not know, ahead of the commands. What fails here has done nothing. */
+/* Load scripts that the server may not know. After a failure nothing was done: UNREACHABLE in place of UNKNOWN. */
 static lk_status load_first(struct lki_redis *redis, const struct lki_node *node,
                             const struct lki_pipeline *pipeline, struct lk_error *err)
 {
@@ -136,7 +136,7 @@ lk_status lki_exchange_at(lk_client *client, struct lki_node *node,
     int64_t begin = lki_clock_now();
 
     if (!node) return LK_UNREACHABLE;
-    /* Half the time for a connection: a request sent at the last moment ends as UNKNOWN. */
+    /* Half the time for a connection: a request that is sent just before the deadline would end as UNKNOWN. */
     lk_status status =
         lki_pool_borrow(node->pool, begin + (pipeline->deadline - begin) / 2, &redis, err);
     if (status == LK_OK) {

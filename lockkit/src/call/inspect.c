@@ -1,6 +1,6 @@
 /*
- * One look at a lock: the script brings facts, and what they make is decided here, from the most
- * telling fact to the least. Any thread.
+ * Inspect a lock: a script returns facts, and the layout is derived from them here, the most specific fact
+ * first. Threads: any.
  */
 #include "lockkit/inspect.h"
 
@@ -17,7 +17,7 @@
 _Static_assert(LK_INSPECT_KEY_MAX == LKI_KEY_MAX + 1, "a key fits with its NUL");
 _Static_assert((int)LK_INSPECT_OWNER_MAX >= (int)LKI_OWNER_MAX, "an owner fits");
 
-/* The answer of inspect.lua, by place. */
+/* The answer of inspect.lua, by index. */
 enum fact {
     FACT_TYPE,
     FACT_TTL,
@@ -57,7 +57,7 @@ static struct lk_holder *add_holder(struct lk_inspection *out, struct lk_bytes o
     return holder;
 }
 
-/* Owners of a hash; of one with a mode each reader has a lease of its own. False: something else. */
+/* Read the owners of a hash; in a read/write lock's each reader has a lease of its own. False: it is no lock. */
 static bool read_owners(const lk_reply *rows, bool has_mode, struct lk_inspection *out)
 {
     for (size_t i = 0; i < lk_reply_count(rows) && out->holder_count < LK_INSPECT_ROWS; i++) {
@@ -170,7 +170,7 @@ static void read_facts(const lk_reply *facts, struct lk_inspection *out)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* The names of what belongs to a key. */
+/* The names of the helper keys. */
 struct related {
     char *queue, *windows, *fence, *permits, *holds; /* owned */
 };
@@ -194,7 +194,7 @@ static void related_done(struct related *related)
     free(related->holds);
 }
 
-/* Whether one script may touch them all: not so in a cluster that has them in several slots. */
+/* Whether one script may access all of them; not if a cluster has them in several slots. */
 static bool is_together(lk_client *client, const char *key, const struct related *related)
 {
     int slot = lki_slot_of(key, strlen(key));

@@ -1,6 +1,6 @@
 /*
- * Shapes, by which a lock is told from other data of the same type. They are those of the libraries
- * whose keys lockkit shares. Any thread.
+ * Formats by which a lock is distinguished from other data of the same type: those of the libraries that share
+ * keys with lockkit. Threads: any.
  */
 #include "layout.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the bytes of a lock look like: tokens, owners, numbers. No server.
+ * The formats of tokens, owners and numbers. No server is asked.
  */
 #ifndef LKI_LAYOUT_H
 #define LKI_LAYOUT_H
@@ -10,13 +10,13 @@
 
 #include "lockkit/reply.h"
 
-/* 32 lower-case hex digits, as lockkit, redis-py and node-redlock draw them. */
+/* 32 lower-case hex digits: the tokens of lockkit, redis-py and node-redlock. */
 bool lki_layout_is_hex_token(struct lk_bytes value);
 
-/* 16 to 64 letters, digits and + / = _ : -, a digit among them: what other libraries draw. */
+/* 16 to 64 letters, digits and + / = _ : -, including a digit: the tokens of other libraries. */
 bool lki_layout_is_token(struct lk_bytes value);
 
-/* "<uuid>:<n>"; with ":write" behind it when is_writer is not NULL, and *is_writer then tells. */
+/* "<uuid>:<n>". is_writer: not NULL: ":write" may follow, which sets *is_writer. */
 bool lki_layout_is_owner(struct lk_bytes field, bool *is_writer);
 
 /* A decimal number as Redis writes one; false leaves *out alone. */

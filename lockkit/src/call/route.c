@@ -1,8 +1,8 @@
 /*
- * A redirected command was not executed, so it is sent again; one by one, and the next one only when
- * the one before has its answer: later commands of a pipeline may rely on earlier ones. What is sent
- * again together is a step: a command, or a transaction, of which nothing was executed when a part was
- * redirected; with the WAIT behind it, which counts what its own connection wrote. Any thread.
+ * A redirected command was not executed, so it is sent again. Commands are repeated one after the other, as
+ * later ones of a pipeline may depend on earlier ones. A step is what is repeated together: a command, or a
+ * whole transaction (it is not executed if a part of it was redirected), with the WAIT behind it, which covers
+ * its own connection. Threads: any.
  */
 #include "route.h"
 
@@ -30,7 +30,7 @@ static bool is_any_of(struct lk_bytes name, const char *const *words)
     return *words != NULL;
 }
 
-/* The place of the first key among the words; 0: none. */
+/* The index of the first key among the words; 0: none. */
 static size_t first_key(const struct lk_command *command)
 {
     static const char *const none[] = {"MULTI",  "EXEC",    "DISCARD", "UNWATCH", "PING",    "TIME",
@@ -59,7 +59,7 @@ int lki_route_slot(const struct lk_command *command)
     return key > 0 ? lki_slot_of(command->args[key].data, command->args[key].len) : LKI_NO_SLOT;
 }
 
-/* Where the step that begins at a command ends: behind it, or behind its EXEC; and behind WAIT. */
+/* The end of the step that begins with this command: behind it or its EXEC, and behind WAIT. */
 static size_t step_end(const struct lki_pipeline *pipeline, size_t begin)
 {
     static const char *const ends[] = {"EXEC", "DISCARD", NULL};
@@ -75,8 +75,8 @@ static size_t step_end(const struct lki_pipeline *pipeline, size_t begin)
     return end;
 }
 
-/* The slot of every command. A step has that of its first key, all of it: a connection on which a
-   transaction was begun and not ended would be of no use. Without a key, it goes along with others. */
+/* The slots of all commands. All of a step has the slot of its first key, as a transaction must end on its own
+   connection. A step without a key goes along with another one. */
 static void find_slots(const struct lki_pipeline *pipeline, int *slots)
 {
     int first = LKI_NO_SLOT;
@@ -100,19 +100,19 @@ static void find_slots(const struct lki_pipeline *pipeline, int *slots)
 
 /* ---- redirections --------------------------------------------------------------------------------- */
 
-/* Not executed, and it may be elsewhere or later. */
+/* Whether it was not executed, and may be at another server or later. */
 static bool is_to_repeat(const lk_reply *reply)
 {
     return lki_reply_error_class(reply) == LKI_ERROR_OF_CLUSTER;
 }
 
-/* For whom. */
+/* Of which kind. */
 struct trip {
     lk_client *client;
     struct lk_error *err;
 };
 
-/* Send a step behind ASKING, which holds until its EXEC, to whom an answer named. */
+/* Send a step, behind ASKING, to the server that an ASK named. */
 static lk_status ask_there(const struct trip *trip, int slot, struct lk_bytes address,
                            const struct lki_pipeline *step, lk_reply **replies)
 {
@@ -147,7 +147,7 @@ static lk_status ask_there(const struct trip *trip, int slot, struct lk_bytes ad
     return status;
 }
 
-/* Wait a little; false when the deadline is too near. */
+/* Pause; false: the deadline is too near. */
 static bool pause_before(int64_t deadline, unsigned tries)
 {
     int pause_ms = (int)(PAUSE_MS * (tries + 1));
@@ -158,7 +158,7 @@ static bool pause_before(int64_t deadline, unsigned tries)
     return true;
 }
 
-/* A pipeline for one slot, to the server that has it by now. */
+/* Send a pipeline of one slot to the server that has it now. */
 static lk_status send_to_owner(const struct trip *trip, int slot,
                                const struct lki_pipeline *pipeline, lk_reply **replies)
 {
@@ -175,7 +175,7 @@ static void free_replies(lk_reply **replies, size_t count)
     }
 }
 
-/* The first answer of a step for which it is to be repeated; NULL: none. */
+/* The first answer for which a step is to be repeated; NULL: none. */
 static const lk_reply *refusal_of(const struct lki_pipeline *step, lk_reply *const *replies)
 {
     for (size_t i = 0; i < step->count; i++) {
@@ -184,7 +184,7 @@ static const lk_reply *refusal_of(const struct lki_pipeline *step, lk_reply *con
     return NULL;
 }
 
-/* Have a step answered that was refused; what the servers still refuse at the end is the answer. */
+/* Repeat a step that was refused, until it is executed or the deadline; then the refusal is its answer. */
 static lk_status follow(const struct trip *trip, int slot, const struct lki_pipeline *step,
                         lk_reply **replies)
 {
@@ -198,16 +198,15 @@ static lk_status follow(const struct trip *trip, int slot, const struct lki_pipe
         bool is_ask = lki_exchange_redirection(refusal, "ASK ", &moved, &told);
         bool is_told = is_ask || lki_exchange_redirection(refusal, "MOVED ", &moved, &told);
 
-        /* A transaction over two slots is refused wherever it goes; of other commands than first_key()
-           knows, the server knows the key. */
+        /* A transaction over two slots is refused by all servers. For commands that first_key() does not know, the
+           server finds the key. */
         if (moved != slot && step->count > 1) break;
         slot = moved;
-        /* The first redirection is followed at once; servers that disagree are given time. */
+        /* The first redirection is followed at once; further ones after a pause, as servers may disagree. */
         if ((tries > 0 || !is_told) && !pause_before(step->deadline, tries)) break;
         if (told.len < sizeof address) memcpy(address, told.data ? told.data : "", told.len);
         free_replies(replies, step->count);
-        /* Asked there in vain (keys of one command that are half there): whoever gives them away says
-           when it is over. */
+        /* The importing server refuses (it has only some keys of a command): ask the one that migrates them again. */
         status = is_ask ? ask_there(trip, slot, lk_bytes_of(address), step, replies)
                         : send_to_owner(trip, slot, step, replies);
     }
@@ -225,7 +224,7 @@ static struct lki_pipeline step_of(const struct lki_pipeline *pipeline, size_t b
     return step;
 }
 
-/* Have all steps answered that were refused. Tells whether any other was not, and has been done. */
+/* Repeat all steps that were refused. *out_is_partly_done: another step was executed. */
 static lk_status follow_all(const struct trip *trip, const int *slots,
                             const struct lki_pipeline *pipeline, lk_reply **replies,
                             bool *out_is_partly_done)

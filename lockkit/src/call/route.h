@@ -1,5 +1,5 @@
 /*
- * A pipeline to the servers that are to have it; through a cluster, each command to the one that has its key.
+ * Send a pipeline to the server that has its keys; in a cluster, each command to the one that has its key.
  */
 #ifndef LKI_ROUTE_H
 #define LKI_ROUTE_H
@@ -11,7 +11,7 @@
 int lki_route_slot(const struct lk_command *command);
 
 /*
- * To whom its keys are, and in a cluster perhaps to several.
+ * Send a pipeline; in a cluster to several servers if need be.
  *
  * Returns  as lki_redis_exchange(); INVALID, EXHAUSTED
  */
@@ -19,12 +19,12 @@ LK_MUST_CHECK lk_status lki_route_send(lk_client *client, const struct lki_pipel
                                        lk_reply **replies, struct lk_error *err);
 
 /*
- * In a cluster.
+ * Send a pipeline in a cluster.
  *
- * Shape    Commands without a key go along with the one before (those at the beginning, with the one
- *          behind); MULTI to EXEC where its first key is. Those of one server are one pipeline; the
- *          servers follow one another. What a server answers with MOVED or ASK is asked where it says;
- *          TRYAGAIN and CLUSTERDOWN are repeated until the deadline, and then they are the answer.
+ * Shape    A command without a key goes along with the one before (at the beginning, with the next one);
+ *          MULTI to EXEC go to the server of the first key. The commands of one server are one pipeline;
+ *          the servers are asked one after the other. MOVED and ASK are followed; TRYAGAIN and
+ *          CLUSTERDOWN are repeated until the deadline, and then they are the answer.
  * Returns  as lki_exchange_at(); UNKNOWN when some server had answered and another did not.
  * Source   Redis Cluster specification, "MOVED redirection", "ASK redirection"
  */

@@ -1,6 +1,6 @@
 /*
- * A connection lent for several round trips. What its owner leaves behind on it (keys watched, a
- * transaction begun) is ended before it is lent again. The owner's thread.
+ * A connection that is lent for several round trips. Watched keys and an open transaction are discarded before
+ * it is lent again. Threads: the caller's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 struct lk_session {
     lk_client *client;       /* borrowed */
-    struct lki_node *node;   /* a reference of ours */
+    struct lki_node *node;   /* a reference */
     struct lki_redis *redis; /* borrowed from its pool */
 };
 
@@ -96,7 +96,7 @@ static void clean(lk_session *session)
     lk_reply *replies[2] = {0};
 
     if (lk_session_call(session, commands, 2, 0, replies, NULL) != LK_OK) return;
-    lk_reply_free(replies[0]); /* an error when there was no transaction */
+    lk_reply_free(replies[0]); /* an error without a transaction */
     lk_reply_free(replies[1]);
 }
 

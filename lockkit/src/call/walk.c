@@ -1,7 +1,7 @@
 /*
- * A walk over all keys: SCAN brings a page of names, a pipeline tells which of them can be locks, and
- * those are inspected one by one. A session is lent for a page only, so a walk holds no connection
- * while its caller thinks. The caller's thread.
+ * A walk over all keys: SCAN returns a page of names, a pipeline finds those that may be locks, and these are
+ * inspected one by one. A session is borrowed for one page only, so a walk holds no connection between two
+ * calls. Threads: the caller's.
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ enum {
 };
 
 struct lk_walk {
-    lk_client *client; /* borrowed, and kept from being freed */
+    lk_client *client; /* a reference */
     char *match;       /* owned; NULL: every key */
     bool has_numbers;
     size_t primary;
@@ -115,7 +115,7 @@ static bool can_be_named(struct lk_bytes key)
     return key.len < sizeof counter - 1 || memcmp(key.data, counter, sizeof counter - 1) != 0;
 }
 
-/* A string by its length and its end: a token, or a number that may have permits out. */
+/* Judge a string by its length and its end: a token, or a number, which may be that of a semaphore. */
 static bool string_may_be_lock(long long len, long long ttl)
 {
     if (len <= NUMBER_LEN_MOST && ttl == -1) return true;
@@ -196,7 +196,7 @@ static lk_status go_on(lk_walk *walk, struct lk_error *err)
     return status;
 }
 
-/* Leave a page that was looked at; the last one of a server leads to the next server. */
+/* Leave a page that is finished; behind the last one of a server follows the next server. */
 static void leave_page(lk_walk *walk)
 {
     if (!walk->page || !page_is_done(walk) || !walk->is_page_last) return;
