@@ -1,5 +1,5 @@
 /*
- * A lock of the server's own: a backend has it, or there is none.
+ * A lock that is built into a backend's server; Redis has none.
  */
 #include "lockkit/locks.h"
 

@@ -1,17 +1,17 @@
 /*
- * The fair lock: the hash of the reentrant lock, and beside it a queue of those who wait. Each
- * listens on a channel of its own, so a release wakes the next one alone. Who waits keeps its place
- * by asking again (wait.c's timer); who stopped asking is dropped when its window is over, by
- * whoever asks next. All clocks are the server's. Threads as lock.h says.
+ * The fair lock: the hash of the reentrant lock, and beside it a queue of waiters. Each waiter has a channel
+ * of its own, so a release wakes only the next one. A waiter keeps its place by trying again (wait.c's
+ * timer); after its window without a try, the next try of any client drops it. All clocks are the server's.
+ * Threads as lock.h says.
  *
- * Beside Redisson's: the same keys, channels and sweep. Its waiters ask not to renew but to take: one
- * gets, once, the score of the last before it (the lease that is left, if none) plus its own wait, and
- * takes that off all behind when it goes. So with n waiters dead, n waits go by. Ours say "now and a
- * window" each time they ask, however long the queue, and take nothing off. Behind one of Redisson's
- * that would be overdrawn when it goes: there it is that one's score plus a margin, which is taken off
- * again, from all behind as well, once ours is in front. The margin is a window and what it has waited,
- * as Redisson's scores count from when its queue began and not from now. It is a guess: who lost its
- * place by it queues again, with four times as much.
+ * With Redisson's waiters in the same queue: keys, channels and sweep are the same. A waiter of Redisson gets
+ * its score once: that of the one before it (or the rest of the lease) plus its own wait time, which it
+ * subtracts from all behind it when it leaves. So n dead waiters cost n wait times. A waiter of lockkit sets
+ * its score to "now plus a window" at each try, and subtracts nothing. Behind a waiter of Redisson that score
+ * would be too low after the subtraction; there it is the other's score plus a margin, which is subtracted
+ * again, from all behind as well, once ours is in front. The margin is a window plus the time waited so far, as
+ * Redisson's scores count from the beginning of the queue. It is an estimate: a waiter that loses its place
+ * by it queues up again with four times the margin.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct fair_lock {
     char *channel;     /* owned; a waiter's own is "channel:owner" */
     struct queue_place place;
     int64_t began;     /* this acquire */
-    int64_t margin_ms; /* behind Redisson's, and what it has waited */
+    int64_t margin_ms; /* behind a waiter of Redisson */
 };
 
 static struct fair_lock *fair_of(lk_lock *lock)
@@ -75,7 +75,7 @@ static lk_status fair_prepare(lk_lock *lock, struct lk_error *err)
     return LK_OK;
 }
 
-/* By whole seconds: a guess need not differ from run to run. */
+/* In whole seconds, as it is an estimate. */
 static int64_t margin_ms(const struct fair_lock *self, int64_t now)
 {
     int64_t margin_ms = self->margin_ms + (now - self->began) / (1000 * (int64_t)NS_PER_MS) * 1000;
@@ -107,7 +107,7 @@ static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
     if (status == LK_OK || status == LK_UNKNOWN) self->place.is_taken = lock->wait_ms > 0;
     if (status == LK_OK) status = lki_reply_integers(reply, answer, 3, err);
     if (status != LK_OK) return status;
-    /* Held by one that had lost its place: those who came between did not overtake it. */
+    /* It had lost its place before it got the lock: waiters that came in between have not overtaken it. */
     bool is_placed = answer[2] == 1 && (answer[0] != 1 || had_place);
     if (is_placed && had_place && self->margin_ms < MARGIN_MAX_MS) self->margin_ms *= 4;
     if (is_placed) lki_lock_emit(lock, LK_EVENT_QUEUED, LK_OK, begin, 1);
@@ -123,7 +123,7 @@ static void fair_abandon(lk_lock *lock, int64_t deadline)
     lki_queue_abandon(&fair_of(lock)->place, lock->client, &call, deadline);
 }
 
-/* Release by an owner, or by whoever comes ("") to break it; 1 or 0 as OK or NOT_OWNER. */
+/* Release by an owner, or by force (""); the answers 1 and 0 are OK and NOT_OWNER. */
 static lk_status end_by(lk_lock *lock, const char *owner, const char *otherwise, int64_t deadline,
                         struct lk_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The fenced lock: a reentrant lock that draws a number per holder, in the step that makes it the
- * holder. The counter has no TTL, and nothing of lockkit ever deletes it.
+ * The fenced lock: a reentrant lock whose acquire also increments a counter, atomically: the fencing token.
+ * The counter has no TTL, and lockkit never deletes it.
  */
 #include "lockkit/locks.h"
 

@@ -1,7 +1,7 @@
 /*
- * The server counts an owner's holds, but only this handle moves the count, so every step says the
- * number it shall be: a step that is sent again, after a lost reply, counts once. An owner's name is
- * drawn per first acquire: no late command of one hold touches another. Threads as lock.h says.
+ * The server counts the holds of an owner, but only this handle changes the count. So every step sets the
+ * number, and is idempotent when it is repeated after a lost reply. Each first acquire has a new owner name:
+ * a late command of one hold cannot affect another. Threads as lock.h says.
  */
 #include "hash_lock.h"
 
@@ -48,7 +48,7 @@ lk_status lki_hash_lock_prepare(lk_lock *lock, struct lk_error *err)
     return LK_OK;
 }
 
-/* So many holds; and { answer, detail } of reentrant_acquire.lua. */
+/* A call of reentrant_acquire.lua with the number of holds. */
 struct grant {
     int64_t lease_ms;
     unsigned holds;
@@ -66,7 +66,7 @@ static lk_status acquire(lk_lock *lock, struct grant *grant, int64_t deadline, s
                             .args = {lk_bytes_of(lock->token), lki_number(lease, grant->lease_ms),
                                      lki_number(count, grant->holds)},
                             .arg_count = 3,
-                            /* What a re-entry adds is of no account to others. */
+                            /* Replicas need not confirm a re-entry: the lock is held already. */
                             .out_is_synced = grant->holds == 1 ? &lock->is_synced : NULL};
     lk_reply *reply = NULL;
 
@@ -117,8 +117,8 @@ lk_status lki_hash_lock_leave(lk_lock *lock, unsigned depth, int64_t deadline, s
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);
 }
 
-/* A script of the key, unless the kind is silent its channel, and one argument, by which our hold is
-   told from anybody's; 1 or 0 as OK or NOT_OWNER. */
+/* Run a script with the key, the channel (unless the kind is silent) and one argument: the owner, or none by force.
+   The answers 1 and 0 are OK and NOT_OWNER. */
 static lk_status end_by(const lk_lock *lock, const char *script, const char *arg, int64_t deadline,
                         struct lk_error *err)
 {

@@ -1,7 +1,6 @@
 /*
- * The hash that Redisson's RLock and its kin share: one field, owner -> holds, with a TTL. What the
- * kinds made of it (reentrant, spin, fenced) do in the same way; each of these is an operation of
- * lease/hold.h.
+ * The hash that Redisson's RLock and similar locks share: one field, owner -> holds, with a TTL. These are the
+ * operations (lease/hold.h) that its kinds have in common: reentrant, spin, fenced.
  */
 #ifndef LKI_HASH_LOCK_H
 #define LKI_HASH_LOCK_H
@@ -33,7 +32,7 @@ lk_status lki_hash_lock_release(lk_lock *lock, int64_t deadline, struct lk_error
 lk_status lki_hash_lock_force(lk_lock *lock, int64_t deadline, struct lk_error *err);
 void lki_hash_lock_free(lk_lock *lock);
 
-/* The rows of an ops table that all of them have; the kind adds its name, and what it can do more. */
+/* The common rows of an ops table; each kind adds its name and further operations. */
 #define LKI_HASH_OPS                                                                               \
     .guard_script = "reentrant_guard", .renew_script = "reentrant_renew",                          \
     .prepare = lki_hash_lock_prepare, .try_acquire = lki_hash_lock_try_acquire,                    \

@@ -1,6 +1,6 @@
 /*
- * What all kinds of lock share: the local view of a hold, acquire with its re-entry, release, and
- * what is asked of a hold. The waiting is wait.c's; what one kind knows is in its own file.
+ * What all kinds of lock share: the local state of a hold, acquire with re-entry, release, and queries. The
+ * wait loop is in wait.c; each kind has a file of its own.
  *
  * Lock order: none. No mutex of lockkit is ever taken while another is held.
  */
@@ -19,9 +19,10 @@
 #include "wait/wait.h"
 
 enum {
-    LEASE_LEAST_MS = 10,   /* a shorter one would end on the way */
-    UNDO_MAX_MS = 100,     /* what an undo after a lost reply may cost */
-    STALL_MOST_MS = 60000, /* a server that goes on after so long still does what it was asked */
+    LEASE_LEAST_MS = 10, /* a shorter one could end before the answer comes */
+    UNDO_MAX_MS = 100,   /* limit of an undo after a lost reply */
+    STALL_MOST_MS =
+        60000, /* a server that hung for this long may still run commands that it received */
 };
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -60,7 +61,8 @@ void lki_lock_done(lk_lock *lock)
 
     if (lock->client && !is_foreign) unwatch(lock);
     if (fd >= 0) (void)close(fd);
-    if (!is_foreign) lki_waiter_done(&lock->waiter); /* a thread of the parent may sleep there */
+    if (!is_foreign)
+        lki_waiter_done(&lock->waiter); /* else a thread of the parent may sleep there */
     free(lock->renew_key);
     free(lock->wake_channel);
     free(lock->key);
@@ -69,7 +71,7 @@ void lki_lock_done(lk_lock *lock)
 
 void lk_lock_free(lk_lock *lock)
 {
-    if (lock && !lock->other) lock->ops->free(lock); /* a side is lent */
+    if (lock && !lock->other) lock->ops->free(lock); /* a side is freed by its rwlock */
 }
 
 /* ---- the local view -------------------------------------------------------------------------------- */
@@ -82,7 +84,7 @@ bool lk_held(const lk_lock *lock)
 int64_t lk_lock_remaining_ms(const lk_lock *lock)
 {
     if (!lock || atomic_load(&lock->state) != LOCK_HELD) return 0;
-    if (lki_context_is_foreign(lock->client)) return 0; /* the parent holds it */
+    if (lki_context_is_foreign(lock->client)) return 0; /* the parent process holds it */
     if (lock->ops->remaining_ms) return lock->ops->remaining_ms(lock);
     int64_t left = atomic_load(&lock->expires_at) - lki_clock_now();
     return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
@@ -110,10 +112,10 @@ static void clear_lost_fd(const lk_lock *lock)
 
     if (fd < 0) return;
     ssize_t got = read(fd, &count, sizeof count);
-    (void)got; /* empty is what it shall be */
+    (void)got; /* it may be empty already */
 }
 
-/* Until when the step's hold is good (OK), or may be (UNKNOWN), as the request was sent before now. */
+/* The end of the step's hold (OK), or of the hold that it may have made (UNKNOWN): the request was sent before now. */
 static int64_t ends_after(const lk_lock *lock, lk_event_type type, lk_status status)
 {
     if (type != LK_EVENT_ACQUIRE && type != LK_EVENT_RENEW) return 0;
@@ -164,7 +166,7 @@ void lk_lock_cancel(lk_lock *lock)
 
 /* ---- acquire ------------------------------------------------------------------------------------------- */
 
-/* Fit to be used at all. */
+/* The handle can be used in this process. */
 static lk_status check_lock(const lk_lock *lock, struct lk_error *err)
 {
     if (!lock) return LKI_FAIL(err, LK_INVALID, "no lock (NULL)");
@@ -184,7 +186,7 @@ lk_status lki_lock_leave_wait(lk_lock *lock, const struct lk_lock_options *optio
                               lk_status status)
 {
     if (options->wait_ms > 0)
-        atomic_store(&lock->is_cancelled, false); /* it has ended this one, or came late */
+        atomic_store(&lock->is_cancelled, false); /* the cancel has ended this verb, or came late */
     return lki_lock_leave(lock, status);
 }
 
@@ -256,7 +258,7 @@ static lk_status acquire_once(lk_lock *lock, int64_t *out_ttl_ms, struct lk_erro
     lk_status status =
         lock->is_renewed ? lki_watchdog_make_ready(watchdog, lock, deadline, err) : LK_OK;
 
-    lki_watchdog_expect(watchdog, lock); /* now, unless the try itself says when it asked */
+    lki_watchdog_expect(watchdog, lock); /* with the present moment, unless the try sets another */
     if (status == LK_OK) status = lock->ops->try_acquire(lock, out_ttl_ms, deadline, err);
     if (status == LK_OK) status = lki_exchange_check_synced(lock->client, lock->is_synced, err);
     if (status == LK_UNKNOWN || status == LK_UNSYNCED) lki_lock_undo(lock);
@@ -292,10 +294,10 @@ static bool is_unconfirmed(lk_status status)
            status == LK_NO_MEMORY;
 }
 
-/* It is owed from the first time on until the lease is over, and the pool makes up for it. */
+/* Release. Unless it is confirmed it becomes a pending undo, until the end of the lease as of the first try. */
 static lk_status release_or_undo_later(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    bool has_undo = !lock->client->backend; /* others have no pool of ours */
+    bool has_undo = !lock->client->backend; /* backends have no pending undos */
 
     if (has_undo && !lock->may_be_released) lock->undo_until = lki_clock_after_ms(lock->lease_ms);
     lk_status status = lock->ops->release(lock, deadline, err);
@@ -304,17 +306,17 @@ static lk_status release_or_undo_later(lk_lock *lock, int64_t deadline, struct l
     return status;
 }
 
-/* The last hold; also what is left of a release that had no answer. */
+/* Release the last hold, or repeat a release that had no answer. */
 static lk_status release_last(lk_lock *lock, struct lk_error *err)
 {
-    int64_t deadline = lki_context_deadline(lock->client, 0); /* a renewal under way counts too */
+    int64_t deadline = lki_context_deadline(lock->client, 0); /* includes the wait for a renewal */
     struct lk_error why = {0};
 
     unwatch(lock);
     lock->depth = 0;
-    atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here, whatever the answer */
+    atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here on, whatever the answer is */
     lk_status status = release_or_undo_later(lock, deadline, &why);
-    /* Gone before its lease was over: the release that was not answered, or is owed, has done it. */
+    /* The key is gone before the end of the lease: an earlier, unanswered or pending release has deleted it. */
     if (status == LK_NOT_OWNER && lock->may_be_released &&
         lki_clock_now() < atomic_load(&lock->expires_at)) {
         status = LK_OK;
@@ -333,7 +335,7 @@ static lk_status become_holder(lk_lock *lock, const struct lk_lock_options *opti
     return status;
 }
 
-/* Give back what a try without answer may have taken, and its place in a queue. */
+/* Undo a try without an answer, and leave the queue. */
 static lk_status undo_once(lk_lock *lock, struct lk_error *err)
 {
     int64_t deadline = lki_context_deadline(lock->client, 0);
@@ -345,8 +347,8 @@ static lk_status undo_once(lk_lock *lock, struct lk_error *err)
     return LK_OK;
 }
 
-/* The server went away in the middle of a try. The wait goes on with it or the one behind it, under
-   another name: should the try arrive late, its hold is nobody's and ends with its lease. */
+/* The connection broke during a try. The wait goes on, under a new owner name: should the try arrive late, its hold
+   belongs to no handle and ends with its lease. */
 static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     struct lki_pursuit undo = lki_lock_pursuit(lock, deadline);
@@ -401,7 +403,8 @@ static lk_status enter_again(lk_lock *lock, int64_t lease_ms, struct lk_error *e
     return LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease had ended", lock->key);
 }
 
-/* Once more by the same handle. Renewal and loss go on as before, unless this one asks for renewal. */
+/* Acquire again by the handle that holds the lock. It stays in the watchdog as it is, unless this acquire asks for
+   renewal. */
 static lk_status acquire_again(lk_lock *lock, const struct lk_lock_options *options,
                                unsigned *out_attempts, struct lk_error *err)
 {
@@ -411,10 +414,10 @@ static lk_status acquire_again(lk_lock *lock, const struct lk_lock_options *opti
 
     if (status != LK_OK) return status;
     if (!lk_held(lock)) return LKI_FAIL(err, LK_LOST, "%s: the outer hold has ended", lock->key);
-    unwatch(lock); /* it reads what is changed here */
+    unwatch(lock); /* the watchdog reads the fields that change here */
     *out_attempts = 1;
     status = enter_again(lock, lease_ms, &why);
-    if (status == LK_UNKNOWN) { /* ask again: it counts once all the same */
+    if (status == LK_UNKNOWN) { /* repeat it, as it is idempotent */
         struct lk_error second = {0};
         lk_status answer = enter_again(lock, lease_ms, &second);
 
@@ -483,9 +486,9 @@ lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_error *err)
 /* ---- release ------------------------------------------------------------------------------------------- */
 
 /*
- * One of several holds of the handle: it stays the holder. What the server counts is of no account
- * to others, and the next step says it again, so one that was not confirmed is done all the same.
- * Were it not, a caller who repeats it would give back the hold around it.
+ * Release one of several holds of the handle, which stays the owner. The count on the server is of no concern
+ * to others, and the next step sets it again; so an unconfirmed release succeeds. If it failed, a caller that
+ * repeats it would release the outer hold.
  */
 static lk_status release_inner(lk_lock *lock, struct lk_error *err)
 {
@@ -506,7 +509,7 @@ static lk_status release_inner(lk_lock *lock, struct lk_error *err)
         if (status == LK_OK && ends > atomic_load(&lock->expires_at)) {
             atomic_store(&lock->expires_at, ends);
         }
-        /* Else tell it again: it is the same number. */
+        /* Else repeat it with the same number. */
         if (status != LK_UNKNOWN && status != LK_UNREACHABLE) break;
     }
     if (status == LK_NOT_OWNER || watch(lock, NULL) != LK_OK) (void)lki_hold_lose(lock);
@@ -558,7 +561,7 @@ int lk_lock_lost_fd(lk_lock *lock)
     atomic_store(&lock->lost_fd, fd);
     if (lki_context_is_foreign(lock->client)) return fd;
     if (atomic_load(&lock->state) == LOCK_HELD && !lock->ops->acquire_all) {
-        unwatch(lock); /* it may be there already, for another reason */
+        unwatch(lock); /* it may have been added before, to report its loss */
         if (lki_watchdog_add(lock->client->watchdog, lock, NULL) != LK_OK)
             (void)lki_hold_lose(lock);
     }

@@ -9,8 +9,8 @@
 #include "wait/wait.h"
 
 /*
- * Fill the shared part of a lock that is all zeroes, but for wake_channel; NULL there: silent, or
- * prepare() makes it.
+ * Initialise the shared part of a lock, which is zeroed but for wake_channel (NULL: the kind is silent, or
+ * prepare() sets it).
  *
  * Returns  OK; INVALID (NULL, or a key of a wrong length); NO_MEMORY. Undone by lki_lock_done(),
  *          also half-way.
@@ -24,7 +24,7 @@ void lki_lock_done(lk_lock *lock);
    status on. */
 LK_MUST_CHECK lk_status lki_lock_enter(lk_lock *lock, struct lk_error *err);
 lk_status lki_lock_leave(lk_lock *lock, lk_status status);
-/* The same of a verb that may have waited: a cancel is over with that. */
+/* The end of a verb that may have waited: also resets a cancel. */
 lk_status lki_lock_leave_wait(lk_lock *lock, const struct lk_lock_options *options,
                               lk_status status);
 
@@ -32,26 +32,26 @@ lk_status lki_lock_leave_wait(lk_lock *lock, const struct lk_lock_options *optio
 LK_MUST_CHECK lk_status lki_lock_acquire_as(lk_lock *lock, const struct lk_lock_options *options,
                                             bool *is_so, struct lk_error *err);
 
-/* Begin a pursuit of a lock; the caller adds what it tries. */
+/* A pursuit of this lock, for lki_wait_again(). */
 struct lki_pursuit lki_lock_pursuit(lk_lock *lock, int64_t deadline);
 
-/* After a lost reply the server may have granted lock->token: take it back on another connection,
-   within a small budget; what fails is left to the lease. */
+/* After a lost reply the server may have granted lock->token: undo that on another connection, within UNDO_MAX_MS.
+   If that fails the lease ends it. */
 void lki_lock_undo(lk_lock *lock);
 
-/* Make the handle ready to acquire: check that it is free, draw a token, note the lease. INVALID
-   when it holds or an option is out of range. */
+/* Prepare an acquire: check that the handle is free, set token and lease. INVALID: it holds the lock, or an option is
+   out of range. */
 LK_MUST_CHECK lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options,
                                        struct lk_error *err);
 
-/* It is held from now on, as the options say; nobody watches it yet. */
+/* It is held from now on, with these options; it is not in the watchdog yet. */
 void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options);
 
 /* INVALID unless every option is in range. */
 LK_MUST_CHECK lk_status lki_lock_check_options(const struct lk_lock_options *options,
                                                struct lk_error *err);
 
-/* Tell the hook of a step of this lock. */
+/* Call the event hook for a step of this lock. */
 void lki_lock_emit(const lk_lock *lock, lk_event_type type, lk_status status, int64_t begin,
                    unsigned attempts);
 

@@ -1,9 +1,9 @@
 /*
- * A lock made of locks: held while enough of its members are. A round takes them in an order that is
- * the same for all (server, then key). A member that somebody else holds is waited for alone, with
- * nothing held; only behind those before it in the order is it given a moment first. So whoever
- * waits long holds nothing, and those who want several locks in common mostly meet at the first.
- * What was taken before a wait is renewed at the end, which asks its server for the owner.
+ * A lock that consists of locks: it is held while enough of its members are. A round acquires them in an order
+ * that is the same for all clients (server, then key). For a member that another owner holds it first waits a
+ * moment while it holds the ones before; then it releases those, and waits for this member alone. So a client
+ * that waits long holds nothing, and clients that want the same locks mostly meet at the first one. At the end,
+ * members that were acquired before a wait are renewed, which checks that they are still held.
  *
  * Threads: as lock.h says; the members' losses come from their clients' watchdogs.
  */
@@ -21,9 +21,9 @@
 
 enum {
     MEMBERS_MAX = 64,
-    PATIENCE_MS = 10,  /* for one member while others are held */
-    ALONE_MS = 100,    /* for one alone, when others would do: they may be free sooner */
-    PAUSE_MAX_MS = 10, /* before another round: those who met part by chance */
+    PATIENCE_MS = 10,  /* wait for one member while others are held */
+    ALONE_MS = 100,    /* wait for one member alone, if others would do as well */
+    PAUSE_MAX_MS = 10, /* random pause before another round */
 };
 
 static const size_t nobody = SIZE_MAX;
@@ -31,20 +31,20 @@ static const size_t nobody = SIZE_MAX;
 struct member {
     lk_lock *lock;    /* borrowed */
     size_t place;     /* in the caller's array */
-    bool is_taken;    /* until its release is confirmed */
-    lk_status status; /* how its last acquire or release ended */
+    bool is_taken;    /* acquired, and its release is not confirmed */
+    lk_status status; /* of its last acquire or release */
 };
 
 struct multi {
     lk_lock base;
     size_t count;
-    size_t needed;           /* members without which it is not held */
-    struct member members[]; /* in the order of taking */
+    size_t needed;           /* number of members that must be held */
+    struct member members[]; /* in the order in which they are acquired */
 };
 
 /* ---- the local view ------------------------------------------------------------------------------ */
 
-/* The moment when fewer members than needed are left. */
+/* The end of the hold: when fewer members than needed are left. */
 static int64_t ends_at(const struct multi *self)
 {
     int64_t ends[MEMBERS_MAX];
@@ -72,7 +72,7 @@ static int64_t multi_remaining_ms(const lk_lock *lock)
     return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
 }
 
-/* On the watchdog's thread of any member's client. A release lets no more of these begin. */
+/* On the watchdog's thread of any member's client; not any more once a release has begun. */
 static void member_lost(lk_lock *member, void *arg)
 {
     lk_lock *lock = arg;
@@ -88,15 +88,15 @@ static void member_lost(lk_lock *member, void *arg)
 struct round {
     const struct lk_lock_options *options;
     int64_t deadline;
-    size_t first;    /* waited for before the others are looked at, or nobody */
-    size_t busy;     /* the first one that somebody else holds, or nobody */
-    size_t failures; /* members that were not taken... */
-    size_t hopeless; /* ...of these, those that waiting does not help with */
-    bool has_waited; /* while it held something */
+    size_t first;    /* the member to wait for before the others are tried, or nobody */
+    size_t busy;     /* the first member that another owner holds, or nobody */
+    size_t failures; /* members that were not acquired... */
+    size_t hopeless; /* ...and among these, those that a wait would not help */
+    bool has_waited; /* while members were held */
     struct lk_error why_busy, why_hopeless;
 };
 
-/* It may be had later: of somebody else, or of a server that is away. */
+/* Whether a failure is temporary: another owner holds it, or its server is unreachable. */
 static bool is_for_now(const struct member *member)
 {
     bool is_away = member->status == LK_UNREACHABLE || member->status == LK_UNKNOWN;
@@ -115,7 +115,7 @@ static lk_status take(struct multi *self, struct round *round, size_t i, int64_t
     options.lease_ms = self->base.lease_ms;
     options.on_lost = member_lost;
     options.on_lost_arg = self;
-    (void)lk_lock_release(member->lock, NULL); /* if an earlier one was never confirmed */
+    (void)lk_lock_release(member->lock, NULL); /* if an earlier release was not confirmed */
     member->status = lk_lock_acquire(member->lock, &options, &why);
     member->is_taken = member->status == LK_OK;
     if (member->status != LK_OK)
@@ -123,7 +123,7 @@ static lk_status take(struct multi *self, struct round *round, size_t i, int64_t
     return member->status;
 }
 
-/* Without waiting; or, behind those that are held, a moment. */
+/* Acquire a member: without waiting, or with a short wait behind members that are held. */
 static lk_status take_soon(struct multi *self, struct round *round, size_t i)
 {
     lk_status status = take(self, round, i, 0);
@@ -135,7 +135,7 @@ static lk_status take_soon(struct multi *self, struct round *round, size_t i)
     return take(self, round, i, left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS);
 }
 
-/* With nothing held; not for ever when the others would do without it. */
+/* Wait for a member alone, with nothing held; not for long if the others would be enough. */
 static lk_status take_alone(struct multi *self, struct round *round, size_t i)
 {
     int left_ms = lki_clock_left_ms(round->deadline);
@@ -166,7 +166,7 @@ static bool note(const struct multi *self, struct round *round, size_t i, lk_sta
     return ++round->failures <= allowed && !is_hopeless(self, round);
 }
 
-/* OK: enough are taken. Else, unless it is hopeless: not yet, and round->busy is to be waited for. */
+/* OK: enough members are held. Else, unless it is hopeless, wait for round->busy. */
 static lk_status take_all(struct multi *self, struct round *round, struct lk_error *err)
 {
     bool goes_on = true;
@@ -175,7 +175,7 @@ static lk_status take_all(struct multi *self, struct round *round, struct lk_err
     round->failures = round->hopeless = 0;
     round->has_waited = false;
     for (size_t i = 0; i < self->count; i++)
-        self->members[i].status = LK_CANCELLED; /* not asked */
+        self->members[i].status = LK_CANCELLED; /* not tried */
     if (round->first != nobody) {
         goes_on = note(self, round, round->first, take_alone(self, round, round->first));
     }
@@ -187,7 +187,7 @@ static lk_status take_all(struct multi *self, struct round *round, struct lk_err
     return err->code;
 }
 
-/* Undo a round; whether there was anything to undo. What cannot be told now, the lease ends. */
+/* Undo a round; false: nothing was held. A member whose release fails is left to its lease. */
 static bool give_back(struct multi *self)
 {
     bool is_any = false;
@@ -248,7 +248,7 @@ static lk_status begin(struct multi *self, const struct lk_lock_options *options
     return status;
 }
 
-/* lk_lock_cancel() of this lock, and not of the members, ends their waits from now on, or no more. */
+/* Whether lk_lock_cancel() of this lock, in place of the members', ends their waits. */
 static void let_cancel(struct multi *self, bool is_ours)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -258,7 +258,7 @@ static void let_cancel(struct multi *self, bool is_ours)
     }
 }
 
-/* A pause is too short to be cut. */
+/* Too short to be cancelled. */
 static void multi_cancel(lk_lock *lock)
 {
     struct multi *self = (struct multi *)(void *)lock;
@@ -284,7 +284,7 @@ static lk_status pause_by_chance(lk_lock *lock, int64_t deadline, struct lk_erro
     return LKI_FAIL(err, status, "%s: the wait was ended", lock->key);
 }
 
-/* Enough are taken: see that they are good, and for how long. */
+/* Enough members are held: check them, and set the end of the hold. */
 static lk_status become_holder(struct multi *self, const struct round *round, struct lk_error *err)
 {
     lk_lock *lock = &self->base;
@@ -345,7 +345,7 @@ static lk_status multi_acquire(lk_lock *lock, const struct lk_lock_options *opti
 
 /* ---- release ------------------------------------------------------------------------------------- */
 
-/* "a, b": of those taken, the ones that were not ours any more; how many. */
+/* Write the names of acquired members that were lost, as "a, b"; returns their number. */
 static size_t name_lost(const struct multi *self, char *out, size_t size)
 {
     size_t count = 0;
@@ -364,7 +364,7 @@ static size_t name_lost(const struct multi *self, char *out, size_t size)
     return count;
 }
 
-/* All, whatever becomes of each; again those that were not confirmed. */
+/* Release all members, also if one fails, and those whose last release was not confirmed. */
 static lk_status multi_release(lk_lock *lock, struct lk_error *err)
 {
     struct multi *self = (struct multi *)(void *)lock;
@@ -372,7 +372,7 @@ static lk_status multi_release(lk_lock *lock, struct lk_error *err)
     char lost[100];
     size_t taken = 0;
 
-    atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here: no loss is told any more */
+    atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here on: no loss is reported */
     for (size_t i = self->count; i-- > 0;) {
         struct member *member = &self->members[i];
 
@@ -397,7 +397,7 @@ static lk_status multi_release(lk_lock *lock, struct lk_error *err)
 
 /* ---- life ---------------------------------------------------------------------------------------- */
 
-/* The members are the caller's again. What is still held is left to the leases. */
+/* The members are the caller's. Those that are still held are left to their leases. */
 static void multi_free(lk_lock *lock)
 {
     struct multi *self = (struct multi *)(void *)lock;
@@ -473,7 +473,7 @@ static lk_status take_members(struct multi *self, lk_lock *const *locks, struct 
     return LK_OK;
 }
 
-/* Of all keys; what is too long is cut. */
+/* The name is made of all keys, and cut if it is too long. */
 static void make_name(lk_lock *const *locks, size_t count, char out[LKI_KEY_MAX + 1])
 {
     size_t len = 0;

@@ -1,7 +1,7 @@
 /*
- * The plain lock: SET key token NX PX lease; compare-and-delete. One token per acquisition, so no
- * late command of one hold can touch another. Also lk_mutex_run(): the whole critical section in
- * one round trip. Threads as lock.h says.
+ * The plain lock: SET key token NX PX lease; compare-and-delete. Each acquisition has a new token, so a late
+ * command of one hold cannot affect another. Also lk_mutex_run(): the whole critical section in one round
+ * trip. Threads as lock.h says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void make_words(const lk_lock *lock, struct mutex_words *words)
     words->ttl[1] = lk_bytes_of(lock->key);
 }
 
-/* What SET NX answered: OK, BUSY (nil), or SERVER. */
+/* The status of SET NX's answer: OK, BUSY (nil), or SERVER. */
 static lk_status set_status(const lk_lock *lock, const lk_reply *reply, struct lk_error *err)
 {
     switch (lk_reply_type_of(reply)) {
@@ -125,9 +125,9 @@ struct run {
     lk_lock *lock;
     struct lki_call call; /* of the script, behind the owner check */
     const struct lki_variant *guarded;
-    int64_t deadline; /* of the attempt under way */
-    bool by_text;     /* send texts instead of digests, or the loader's introductions with them */
-    struct lk_error refusal; /* of those */
+    int64_t deadline;        /* of the attempt under way */
+    bool by_text;            /* send texts instead of digests; with a loader, load them first */
+    struct lk_error refusal; /* why the loader was refused */
     lk_reply *reply;         /* of the script, when it ran */
     lk_status released;
 };
@@ -142,7 +142,7 @@ static void free_run_replies(lk_reply **replies)
     }
 }
 
-/* Sort out the four answers. Frees all but the script's. */
+/* Read the four answers. Frees all but the script's. */
 static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, int64_t *out_ttl_ms,
                           struct lk_error *err)
 {
@@ -155,7 +155,7 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
     } else if (!lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT")) {
         run->released = LK_SERVER; /* NOSCRIPT: run_once() has released it */
     }
-    /* In a cluster, SET may have been redirected and come after the release, or that was refused. */
+    /* In a cluster, SET may have been redirected and run after the release, or the release may have been refused. */
     if (status == LK_OK && (run->released == LK_SERVER || (is_too_late && run->released != LK_OK)))
         lki_lock_undo(lock);
     if (status == LK_OK && is_too_late) {
@@ -172,7 +172,7 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
     return status;
 }
 
-/* One pipeline. *out_forgot: the server knows a digest no more; nothing of that script ran. */
+/* Send one pipeline. *out_forgot: the server does not know a digest (NOSCRIPT); that script did not run. */
 static lk_status send_run(struct run *run, lk_reply **replies, bool with_ttl, bool *out_forgot,
                           struct lk_error *err)
 {
@@ -213,10 +213,10 @@ static lk_status send_run(struct run *run, lk_reply **replies, bool with_ttl, bo
 }
 
 /*
- * The server had forgotten a script, so the lock that the pipeline took is still ours. Give it back
- * before the texts are sent: a second SET NX would meet our own token and answer "taken", and the
- * owner check behind it would let the script run all the same. Nothing of the caller's ran when
- * this fails. So the server knows the script of it from now on, and the next run is one round trip.
+ * The server did not know a script, so the lock that the pipeline acquired is still held. Release it before the
+ * texts are sent: a second SET NX would meet our own token and answer "taken", and the owner check behind it
+ * would let the script run all the same. If this fails, the caller's script did not run. Afterwards the server
+ * knows the scripts, and the next run is one round trip.
  */
 static lk_status free_for_second_run(lk_lock *lock, struct run *run, struct lk_error *err)
 {
@@ -247,7 +247,7 @@ static lk_status run_once(struct run *run, int64_t *out_ttl_ms, struct lk_error 
         if (is_taken) status = free_for_second_run(lock, run, err);
         if (is_taken && !has_run) {
             free_run_replies(replies);
-            run->released = LK_SERVER; /* of what is taken now, until an answer says more */
+            run->released = LK_SERVER; /* until the answer says more */
             return status == LK_OK ? run_once(run, out_ttl_ms, err) : status;
         }
     }

@@ -1,5 +1,5 @@
 /*
- * See queue.h. The scripts are the kinds' own. Any thread of a call.
+ * See queue.h. Each kind has its own scripts. Threads: any.
  */
 #include "queue.h"
 
@@ -10,8 +10,8 @@
 
 enum {
     WAITER_MS = 5000,        /* GRACE of fair_queue.lua */
-    WAITER_LEAST_MS = 100,   /* a shorter window would end between two questions */
-    ASK_AGAIN_MAX_MS = 2000, /* well below it */
+    WAITER_LEAST_MS = 100,   /* a shorter window could end between two tries */
+    ASK_AGAIN_MAX_MS = 2000, /* longest pause between two tries, well below the window */
     ABANDON_PAUSE_MS = 20,
     ABANDON_CROWDS = 20,
 };
@@ -40,8 +40,8 @@ int64_t lki_queue_ask_again_ms(const struct queue_place *place, int64_t ttl_ms)
 }
 
 /*
- * A place that stays behind holds up everybody, so this insists as long as a command may take;
- * longer when only our own crowd is in the way (EXHAUSTED: it has all connections).
+ * A place that is left behind delays all waiters, so this is repeated for the time of a command; longer if only
+ * this process is the reason (EXHAUSTED: all connections are in use).
  */
 void lki_queue_abandon(struct queue_place *place, lk_client *client, const struct lki_call *call,
                        int64_t deadline)

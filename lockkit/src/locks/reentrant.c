@@ -1,5 +1,5 @@
 /*
- * The reentrant lock, and its variant that is not: the same keys, but a second acquire by the handle
+ * The reentrant lock, and a variant that is not reentrant: the same keys, but a second acquire by the handle
  * that holds it is refused.
  */
 #include "lockkit/locks.h"

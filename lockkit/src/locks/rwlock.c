@@ -1,15 +1,14 @@
 /*
- * The read/write lock: a hash with its mode and a field per owner, and a string key per read hold
- * whose TTL is that hold's lease. Two handles share one owner: who writes may read besides, but
- * who reads never gets to write. Holds are counted as in hash_lock.c: every step says the number
- * it shall be.
+ * The read/write lock: a hash with its mode and a field per owner, and a string key per read hold whose TTL is
+ * that hold's lease. Two handles share one owner: a writer may also read, but a reader cannot also write. Holds
+ * are counted as in hash_lock.c: every step sets the number.
  *
- * An owner is new for every first acquire, but for a read beside a held write, which must be of the
- * write's owner; there a number tells one read from the next. So it does of a write that an upgrade
- * makes of a read. Threads as lock.h says, but one for both handles: they look at each other.
+ * Each first acquire has a new owner name, except a read beside a held write, which must have the write's
+ * owner; a number distinguishes successive reads. The same holds for a write to which a read is upgraded.
+ * Threads as lock.h says, but one thread for both handles, which read each other's state.
  *
- * In what order those that wait go rw_queue.lua says. Who has a place there listens on a channel of its
- * own, so a release wakes those who may go.
+ * The order of waiters is that of rw_queue.lua. A waiter with a place in that queue has a channel of its own, so
+ * a release wakes only those that may go on.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -27,11 +26,11 @@
 #include "wire/reply.h"
 
 struct lk_rwlock {
-    lk_lock read; /* its renew_key: what all hold keys' names begin with */
+    lk_lock read; /* its renew_key: the prefix of the names of hold keys */
     lk_lock write;
-    lk_lock *sides[2]; /* owned; of another backend: in place of these two */
-    unsigned reads;    /* first acquires by the owner in read.token */
-    unsigned upgrades; /* tries so far */
+    lk_lock *sides[2]; /* owned; with a backend, in place of these two */
+    unsigned reads;    /* number of first acquires by the owner in read.token */
+    unsigned upgrades; /* number of tries to upgrade */
     bool is_upgrade;   /* this acquire of the write side */
     lk_rwlock_order order;
     struct queue_place place; /* of this acquire */
@@ -44,7 +43,7 @@ enum answer { ANSWER_TAKEN, ANSWER_HELD, ANSWER_VOID, ANSWER_DEADLOCK };
 
 static const char write_mark[] = ":write"; /* behind the owner: the name of its write field */
 
-/* Both handles are in use together. */
+/* Both handles share is_in_use. */
 static struct lk_rwlock *rw_of(const lk_lock *side)
 {
     void *flag = side->in_use;
@@ -59,7 +58,7 @@ static struct lk_bytes writing_owner(const struct lk_rwlock *rw)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A call with the keys that all rw scripts have, and the side's field as first argument. */
+/* A call with the keys of all rw scripts, and the side's field as first argument. */
 static struct lki_call call_of(const struct lk_rwlock *rw, const lk_lock *side, const char *script)
 {
     return (struct lki_call){.script = script,
@@ -78,7 +77,7 @@ static bool has_place(const struct lk_rwlock *rw)
     return rw->is_upgrade || rw->order != LK_RWLOCK_UNORDERED;
 }
 
-/* The name of the place that this acquire has or is to have; "": it has none. */
+/* The name of this acquire's place in the queue; "": it has none. */
 static struct lk_bytes place_of(const struct lk_rwlock *rw, const lk_lock *side)
 {
     const char *behind = side->wake_channel + strlen(rw->channel);
@@ -86,7 +85,7 @@ static struct lk_bytes place_of(const struct lk_rwlock *rw, const lk_lock *side)
     return lk_bytes_of(*behind ? behind + 1 : behind);
 }
 
-/* The token is drawn: with a place it listens on a channel of its own. */
+/* After the token is set: with a place in the queue it uses a channel of its own. */
 static lk_status prepare_place(struct lk_rwlock *rw, lk_lock *side, struct lk_error *err)
 {
     bool is_own = has_place(rw);
@@ -108,7 +107,7 @@ static void add_arg(struct lki_call *call, struct lk_bytes arg)
     call->args[call->arg_count++] = arg;
 }
 
-/* What a script has answered to the question for a first hold. */
+/* The status of a script's answer to a first acquire. */
 static lk_status verdict(const lk_lock *side, long long answer, struct lk_error *err)
 {
     bool is_upgrade = rw_of(side)->is_upgrade;
@@ -169,7 +168,7 @@ static lk_status try_acquire(lk_lock *side, int64_t *out_ttl_ms, int64_t deadlin
     if (status == LK_OK || status == LK_UNKNOWN)
         rw->place.is_taken = has_place(rw) && side->wait_ms > 0;
     if (status != LK_OK) return status;
-    /* Held by one that had lost its place: as in fair.c. */
+    /* It had lost its place before it got the lock: as in fair.c. */
     bool is_placed = answer[2] == 1 && (answer[0] == ANSWER_TAKEN || had_place);
     if (is_placed && rw->order == LK_RWLOCK_FAIR && !rw->is_upgrade)
         lki_lock_emit(side, LK_EVENT_QUEUED, LK_OK, begin, 1);
@@ -187,7 +186,7 @@ static void abandon(lk_lock *side, int64_t deadline)
     lki_queue_abandon(&rw->place, side->client, &call, deadline);
 }
 
-/* A call that answers 1, or 0: not ours. */
+/* Run a call that answers 1, or 0: the lock is not ours. */
 static lk_status confirm(const lk_lock *side, const struct lki_call *call, const char *otherwise,
                          int64_t deadline, struct lk_error *err)
 {
@@ -269,7 +268,7 @@ static lk_status read_force(lk_lock *lock, int64_t deadline, struct lk_error *er
 
 /* ---- the write side -------------------------------------------------------------------------- */
 
-/* The reader's name, a number of its own, and the mark: no late command of one try touches another. */
+/* The reader's name, a new number, and the mark: a late command of one try cannot affect another. */
 static lk_status draw_upgrade(struct lk_rwlock *rw, struct lk_error *err)
 {
     const char *reader = rw->read.token;
@@ -368,7 +367,7 @@ static lk_status init_side(lk_lock *side, const struct lki_lock_ops *ops, lk_cli
     return status == LK_OK && !side->wake_channel ? LKI_FAIL(err, LK_NO_MEMORY, "%s", key) : status;
 }
 
-/* They are in use together, and lent: they end with the rwlock. */
+/* Both sides share is_in_use, and are freed with the rwlock. */
 static void join(lk_lock *read, lk_lock *write)
 {
     write->in_use = read->in_use;
@@ -383,7 +382,7 @@ static lk_status make_sides(struct lk_rwlock *rw, lk_client *client, const char 
         return LKI_FAIL(err, LK_INVALID, "%s lets in whoever came first", client->backend->name);
     rw->sides[0] = client->backend->lock_new(client, "read", key, err);
     if (rw->sides[0]) rw->sides[1] = client->backend->lock_new(client, "write", key, err);
-    if (!rw->sides[1]) return LK_INVALID; /* err has why */
+    if (!rw->sides[1]) return LK_INVALID; /* *err is filled */
     join(rw->sides[0], rw->sides[1]);
     return LK_OK;
 }

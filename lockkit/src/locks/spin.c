@@ -1,7 +1,6 @@
 /*
- * The spin lock: nothing is published and nobody subscribes; a waiter tries again after pauses that
- * grow from 1 ms to 128 ms. For many keys with little contention, where messages cost more than
- * they save.
+ * The spin lock: without pub/sub; a waiter tries again after pauses that grow from 1 ms to 128 ms. For many
+ * keys with little contention, where messages cost more than they save.
  */
 #include "lockkit/locks.h"
 
