@@ -1,10 +1,10 @@
 /*
- * A step changes a number that has no owner, so a lost answer leaves the number unexplained. Each
- * handle therefore keeps a claim in the server: the number of its last step, written by the script
- * that takes the step. Asked again, the script finds it there and changes nothing; undone, the
- * claim is ahead of the step, which is refused if it comes yet. The claim outlives whatever a
- * connection may still deliver, and vanishes by itself. A handle that asks again only after that (its
- * process was suspended) learns nothing: then the step ends as LOST, and is not taken again. Threads: the handle's, but for cancelling.
+ * A step changes a number that has no owner, so after a lost answer the number alone does not show whether the
+ * step was done. Therefore each handle has a claim key on the server: the number of its last step, which the
+ * script writes atomically with the change. When a step is repeated, the script finds its number and changes
+ * nothing; an undo moves the claim ahead of the step, which is refused if it arrives later. The claim key outlives
+ * anything that a connection may still deliver, and then expires. A step that is repeated after that (the process
+ * was suspended) ends as LOST, and is not done again. Threads: the handle's, except for cancelling.
  */
 #include "counter.h"
 
@@ -102,7 +102,7 @@ lk_status lki_counter_check_number(int64_t number, int64_t least, const char *wh
 
 /* ---- round trips ----------------------------------------------------------------------------- */
 
-/* What a script does elsewhere than in Redis. */
+/* A step on a backend, in place of a script. */
 static lk_status ask_backend(const struct lki_counter *counter, const char *script, int64_t number,
                              long long *out_answer, struct lk_error *err)
 {
@@ -147,14 +147,14 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
     return step->is_taken ? lki_exchange_check_synced(counter->client, is_synced, err) : LK_OK;
 }
 
-/* The step is over. Its number and the next are used up: the latter stands for its undoing. */
+/* End a step. Its number and the next one are used up: the latter is that of its undo. */
 static void end_step(struct lki_counter *counter)
 {
     counter->step += 2;
     counter->is_unsettled = false;
 }
 
-/* Had the step come when it was sent first, its claim would still be there. */
+/* Whether the claim of the step, if it had been done, would still exist. */
 static bool would_be_known(const struct lki_counter *counter)
 {
     return lki_clock_now() - counter->sent_at < (int64_t)CLAIM_MS * NS_PER_MS;
@@ -173,11 +173,11 @@ lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step, s
     if (status == LK_OK) {
         if (step->is_taken) end_step(counter);
     } else if (status == LK_LOST || (status == LK_SERVER && !counter->is_unsettled)) {
-        end_step(counter); /* an error may have left the claim without the change */
+        end_step(counter); /* an error may have written the claim without the change */
     } else if (status == LK_UNSYNCED) {
         counter->is_unsettled = true;
     } else if (counter->is_unsettled) {
-        status = LK_UNKNOWN; /* of the time before, whatever became of this one */
+        status = LK_UNKNOWN; /* of the first attempt, whatever this one answered */
         if (err) err->code = status;
     }
     return status;
@@ -197,7 +197,7 @@ lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number
 
     if (status == LK_OK && counter->is_served) *out_number = served;
     if (counter->is_served && status != LK_UNKNOWN) return status;
-    if (status == LK_UNKNOWN) { /* it was only a question */
+    if (status == LK_UNKNOWN) { /* it was only a read */
         if (err) err->code = LK_UNREACHABLE;
         return LK_UNREACHABLE;
     }

@@ -18,16 +18,16 @@
 struct lki_counter {
     const char *kind;
     bool is_served;            /* by a backend, not by Redis */
-    lk_client *client;         /* borrowed, and kept from being freed */
+    lk_client *client;         /* a reference */
     char *key;                 /* owned */
     char *channel;             /* owned */
-    char *claim;               /* owned: key of this handle's last step; NULL: it takes none */
+    char *claim;               /* owned: the claim key; NULL: it has no steps */
     struct lki_waiter waiter;  /* one: a handle is for one thread at a time */
     atomic_ulong user;         /* the thread that is inside a verb; 0: none */
-    _Atomic bool is_cancelled; /* the pursuit under way, or the next */
+    _Atomic bool is_cancelled; /* the wait under way, or the next one, is to end */
     uint64_t step;             /* the number of the next step */
-    bool is_unsettled;         /* that step was sent, and may have been taken or be taken yet */
-    int64_t sent_at;           /* ...for the first time */
+    bool is_unsettled;         /* that step was sent, and its outcome is unknown */
+    int64_t sent_at;           /* when it was first sent */
 };
 
 /*
@@ -40,7 +40,7 @@ LK_MUST_CHECK lk_status lki_counter_init(struct lki_counter *counter, lk_client 
                                          const char *key, struct lk_error *err);
 void lki_counter_done(struct lki_counter *counter);
 
-/* Let the counter take steps: name its claim. OK, NO_MEMORY. */
+/* Name the claim key, for a counter with steps. OK, NO_MEMORY. */
 LK_MUST_CHECK lk_status lki_counter_name_claim(struct lki_counter *counter, struct lk_error *err);
 
 /* A verb begins: INVALID when there is none (NULL), its client is closed, this process was forked, or a
@@ -53,21 +53,20 @@ lk_status lki_counter_leave(struct lki_counter *counter, lk_status status);
 LK_MUST_CHECK lk_status lki_counter_check_number(int64_t number, int64_t least, const char *what,
                                                  struct lk_error *err);
 
-/* A change of the number that happens exactly once, as its script does it. */
+/* A change of the number that is done exactly once. */
 struct lki_step {
     const char *script; /* KEYS: counter, claim, channel. ARGV: number, step, ttl of the claim.
                            Answers { 1, n }: taken; { 0, n }: not taken, and it may be sent again */
     int64_t number;
-    int64_t limit_ms; /* of each time it is sent; 0: command_ms */
-    bool is_undoing;  /* not confirmed, it is owed for as long as the claim may be there */
-    bool is_to_sync;  /* what it took counts only once enough replicas have it (UNSYNCED) */
-    bool is_taken;    /* out */
-    long long n;      /* out */
+    int64_t limit_ms; /* of each attempt; 0: command_ms */
+    bool is_undoing; /* without confirmation it becomes a pending undo, while the claim may exist */
+    bool is_to_sync; /* enough replicas must confirm it (else UNSYNCED) */
+    bool is_taken;   /* out */
+    long long n;     /* out */
 };
 
 /*
- * Take a step: a lost answer is asked for again, and the handle's claim in the server tells a
- * command that comes twice, or late.
+ * Do a step. It is repeated after a lost answer; the claim on the server makes that idempotent.
  *
  * Returns  OK; UNKNOWN: it may have come, or come yet, and is_unsettled is true until it is
  *          settled: by itself, or by its undoing; LOST: asked again when the claim had ended: it came once,
@@ -77,11 +76,11 @@ struct lki_step {
 LK_MUST_CHECK lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step,
                                          struct lk_error *err);
 
-/* The number; 0 when there is none. */
+/* Read the number; 0: there is none. */
 LK_MUST_CHECK lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number,
                                         struct lk_error *err);
 
-/* Set a number that is not there: OK, or BUSY when there is one. */
+/* Set the number unless it exists: OK, or BUSY: it does. */
 LK_MUST_CHECK lk_status lki_counter_try_set(const struct lki_counter *counter, int64_t number,
                                             const char *message, struct lk_error *err);
 
@@ -90,11 +89,11 @@ LK_MUST_CHECK lk_status lki_counter_try_set(const struct lki_counter *counter, i
 LK_MUST_CHECK lk_status lki_counter_delete(const struct lki_counter *counter, const char *other_key,
                                            const char *message, struct lk_error *err);
 
-/* Begin a pursuit of so many units. A cancel that comes late ends with it. */
+/* A pursuit of this number of units, for lki_wait_again(). Its end resets a late cancel. */
 struct lki_pursuit lki_counter_pursuit(struct lki_counter *counter, int64_t units, int64_t wait_ms);
 void lki_counter_cancel(struct lki_counter *counter);
 
-/* Fill in who it is, and tell the hook. */
+/* Add kind and key to an event, and call the hook. */
 void lki_counter_emit(const struct lki_counter *counter, struct lk_event event, int64_t begin);
 
 #endif

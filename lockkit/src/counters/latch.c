@@ -1,6 +1,6 @@
 /*
- * The latch. A count-down whose answer was lost is repeated under its number, so it counts once;
- * the numbering is counter.c's. Threads as latch.h says.
+ * The latch. A count-down without an answer is repeated with the same step number, so it counts once
+ * (counter.c). Threads as latch.h says.
  */
 #include "lockkit/latch.h"
 
@@ -79,7 +79,7 @@ lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err)
     lk_status status = enter(latch, err);
 
     if (status != LK_OK) return leave(latch, status);
-    int64_t counted = latch->base.is_unsettled ? 0 : 1; /* else it was told of */
+    int64_t counted = latch->base.is_unsettled ? 0 : 1; /* else it was reported before */
     status = lki_counter_step(&latch->base, &step, err);
     lki_counter_emit(
         &latch->base,

@@ -1,7 +1,6 @@
 /*
- * Ids are 32 hex digits for the caller and 16 raw bytes in the server. Every script that counts
- * first gives back what has expired, by the server's clock; nobody does so while no script runs.
- * Any thread.
+ * Ids are 32 hex digits for the caller and 16 raw bytes on the server. Every script that counts first releases
+ * expired permits, by the server's clock; without a script nothing releases them. Threads: any.
  */
 #include "permit_list.h"
 

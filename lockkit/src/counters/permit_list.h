@@ -1,6 +1,6 @@
 /*
- * Some permits of one semaphore as its scripts see them: for the handle that knows permits by id,
- * and for the lock that is one permit.
+ * A list of permits of one semaphore, as its scripts see them: for permits.c, and for the lock that is one
+ * permit (permit_lock.c).
  */
 #ifndef LKI_PERMIT_LIST_H
 #define LKI_PERMIT_LIST_H
@@ -24,8 +24,8 @@ struct lki_permit_list {
     size_t count;
     const char *number;  /* of some scripts; NULL: none */
     int64_t deadline;    /* of the step that is taken next */
-    bool is_waited_for;  /* who takes them waits at the channel if they are not free */
-    int64_t undo_until;  /* not 0: as in a run; to a backend: they may never have been taken */
+    bool is_waited_for;  /* the caller waits at the channel if they are not free */
+    int64_t undo_until;  /* not 0: as in lki_call; for a backend: they may not have been taken */
     bool *out_is_synced; /* of lki_permit_list_take(); as in a pipeline */
 };
 
@@ -35,14 +35,14 @@ LK_MUST_CHECK lk_status lki_permit_list_run(const struct lki_permit_list *list, 
                                             long long *out_answer, size_t count,
                                             struct lk_error *err);
 
-/* Where a release is told; yours. NULL: no memory. */
+/* The channel on which releases are published; yours. NULL: no memory. */
 char *lki_permit_list_channel(lk_client *client, const char *key);
 
 /* From 32 hex digits; false when they are none. */
 bool lki_permit_list_parse(const char *text, struct lki_permit_id *out);
 
 /*
- * Take them all, or none. lease_ms: LK_PERMIT_NO_LEASE for none.
+ * Acquire all of them, or none. lease_ms: LK_PERMIT_NO_LEASE: without a lease.
  *
  * Returns  OK; BUSY: too few, and the next one expires in *out_ttl_ms (-1: none does; may be NULL);
  *          UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY

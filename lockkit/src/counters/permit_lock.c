@@ -1,6 +1,5 @@
 /*
- * One permit as a lock: its id is the token, drawn anew for every acquire. What
- * permits are is permit_list.c's, what locks do is lock.c's.
+ * One permit of a semaphore as a lock: the permit's id is the token of the acquire.
  */
 #include <stdlib.h>
 
@@ -43,7 +42,7 @@ static lk_status permit_release(lk_lock *lock, int64_t deadline, struct lk_error
     return lki_permit_list_give(&list, NULL, err);
 }
 
-/* Where no script does. Never sooner than it ends. */
+/* Renewal on a backend, which has no script. It never shortens the lease. */
 static lk_status permit_renew(lk_lock *lock, int64_t lease_ms, int64_t deadline,
                               struct lk_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * The semaphore whose permits have ids and leases. Ids are drawn here, so that an acquire whose
- * answer was lost can be undone. A waiter sleeps until the next permit expires, for it is a script
- * that gives it back. Threads as semaphore.h says.
+ * The semaphore whose permits have ids and leases. The client makes the ids, so that an acquire without an
+ * answer can be undone. A waiter wakes when the next permit expires, as only a script releases that. Threads as
+ * semaphore.h says.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 enum { UNDO_MAX_MS = 100 };
 
-static const int64_t longest_ms = 100LL * 365 * 24 * 60 * 60 * 1000; /* that is told from none */
+static const int64_t longest_ms = 100LL * 365 * 24 * 60 * 60 * 1000; /* longer is as no lease */
 
 struct lk_permits {
     struct lki_counter base;
@@ -92,10 +92,10 @@ struct attempt {
     struct lki_permit_id *ids;
     int64_t lease_ms;
     int64_t ends; /* of the permits, by the local clock */
-    bool is_open; /* an answer was lost: what came late may still take them */
+    bool is_open; /* an answer was lost: the request may still be run */
 };
 
-/* What may have been taken goes back within a small budget; what fails is owed while the lease lasts. */
+/* Release permits that may have been acquired, within a short limit; if that fails it becomes a pending undo. */
 static void undo(struct attempt *attempt)
 {
     int64_t lease_ms = attempt->lease_ms < 0 ? INT32_MAX : attempt->lease_ms;
@@ -124,7 +124,7 @@ static lk_status draw_ids(struct lk_permit *out, struct lki_permit_id *out_ids, 
     return status;
 }
 
-/* A backend has undone the try, or will when its server goes on: the next one takes others. */
+/* A backend undoes a failed try by itself, perhaps later: the next try uses new ids. */
 static lk_status begin_anew(struct attempt *attempt, struct lk_error *err)
 {
     undo(attempt);
@@ -133,7 +133,7 @@ static lk_status begin_anew(struct attempt *attempt, struct lk_error *err)
     return status == LK_OK ? LK_UNKNOWN : status;
 }
 
-/* Asked again when the answer was lost: the ids are the same, so they are taken once. */
+/* One try. After a lost answer it is repeated with the same ids, so it is done once. */
 static lk_status try_once(struct attempt *attempt, int64_t *out_ttl_ms, struct lk_error *err)
 {
     const struct lki_backend *backend = attempt->list.client->backend;
@@ -153,7 +153,7 @@ static lk_status try_once(struct attempt *attempt, int64_t *out_ttl_ms, struct l
         status = LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease of %lld ms had ended",
                           attempt->list.key, (long long)attempt->lease_ms);
     } else if (attempt->is_open) {
-        if (err) err->code = LK_UNKNOWN; /* of the first time, whatever the second one said */
+        if (err) err->code = LK_UNKNOWN; /* of the first attempt, whatever the second answered */
         status = LK_UNKNOWN;
     }
     attempt->list.out_is_synced = NULL;
@@ -189,7 +189,7 @@ static int64_t default_lease_ms(const lk_permits *permits)
                                                            : LKI_DEFAULT_LEASE_MS;
 }
 
-/* With ids drawn. */
+/* Acquire permits with these ids. */
 static lk_status acquire(lk_permits *permits, const struct lk_permit_options *options,
                          struct attempt *attempt, struct lk_error *err)
 {
@@ -255,7 +255,7 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
 
 /* ---- what is done with a permit -------------------------------------------------------------- */
 
-/* When the last of them has come back by itself; that of another process's is not known, and taken for a default lease. */
+/* When the leases of all of them have ended; permits of another process are taken to have the default lease. */
 static int64_t last_end(const struct lk_permit *list, size_t count)
 {
     int64_t last = 0;
@@ -269,19 +269,19 @@ static int64_t last_end(const struct lk_permit *list, size_t count)
     return last;
 }
 
-/* Asked again when the answer was lost: if none is out then, the first time did it. */
+/* Release. After a lost answer it is repeated: if all are released then, the first attempt did it. */
 static lk_status give_surely(struct lki_permit_list *list, struct lk_error *err)
 {
     bool is_none = false;
     lk_status status = lki_permit_list_give(list, NULL, err);
 
-    list->undo_until = 0; /* where the first time failed, it is owed */
+    list->undo_until = 0; /* if the first attempt fails it is a pending undo already */
     if (status != LK_UNKNOWN) return status;
     list->deadline = lki_context_deadline(list->client, 0);
     status = lki_permit_list_give(list, &is_none, err);
     if (status == LK_OK || (status == LK_NOT_OWNER && is_none)) return LK_OK;
     if (status == LK_NOT_OWNER) return status;
-    if (err) err->code = LK_UNKNOWN; /* the first time may have done it */
+    if (err) err->code = LK_UNKNOWN; /* the first attempt may have done it */
     return LK_UNKNOWN;
 }
 
@@ -324,7 +324,7 @@ static lk_status renew(const lk_permits *permits, const struct lk_permit *permit
         .arg_count = 3};
     long long is_out = 0;
 
-    (void)lki_permit_list_parse(permit->id, &id); /* lk_permits_renew() has seen it */
+    (void)lki_permit_list_parse(permit->id, &id); /* lk_permits_renew() has checked it */
     lk_status status =
         client->backend
             ? run_integer(list_of(permits, &id, 1), "permits_renew", lease, &is_out, err)

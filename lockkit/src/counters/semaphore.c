@@ -1,8 +1,7 @@
 /*
- * The semaphore without owners. An acquire whose answer was lost is asked for again, and undone
- * when it does not succeed; a release is repeated until it is confirmed. What could be settled
- * neither way is settled first thing by the handle's next change. The numbering is counter.c's.
- * Threads as semaphore.h says.
+ * The semaphore without owners. An acquire without an answer is repeated, and undone if it does not succeed; a
+ * release is repeated until it is confirmed. A step whose outcome is still unknown is settled by the handle's
+ * next change (counter.c). Threads as semaphore.h says.
  */
 #include "lockkit/semaphore.h"
 
@@ -18,7 +17,7 @@ enum { UNDO_MAX_MS = 100 };
 
 struct lk_semaphore {
     struct lki_counter base;
-    int64_t unfinished; /* permits of a release or add that is not settled; 0: it is an acquire's */
+    int64_t unfinished; /* permits of a release or add that is not settled; 0: an acquire is not */
 };
 
 lk_semaphore *lk_semaphore_new(lk_client *client, const char *key, struct lk_error *err)
@@ -57,7 +56,7 @@ static lk_status leave(lk_semaphore *semaphore, lk_status status)
     return lki_counter_leave(semaphore ? &semaphore->base : NULL, status);
 }
 
-/* count: of permits, if it has moved any. */
+/* count: the number of permits that were moved. */
 static void emit(const lk_semaphore *semaphore, struct lk_event event, int64_t begin)
 {
     if (event.status != LK_OK && event.status != LK_UNKNOWN) event.count = 0;
@@ -66,7 +65,7 @@ static void emit(const lk_semaphore *semaphore, struct lk_event event, int64_t b
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-/* An acquire that may have been answered by nobody did not happen, from here on. */
+/* Undo an acquire whose outcome is unknown. */
 static lk_status undo(lk_semaphore *semaphore, int64_t limit_ms, struct lk_error *err)
 {
     struct lki_step step = {.script = "semaphore_undo", .limit_ms = limit_ms, .is_undoing = true};
@@ -74,7 +73,7 @@ static lk_status undo(lk_semaphore *semaphore, int64_t limit_ms, struct lk_error
     return lki_counter_step(&semaphore->base, &step, err);
 }
 
-/* For a release and an add alike. */
+/* Do a release or an add. */
 static lk_status give(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
 {
     struct lki_step step = {.script = "semaphore_release", .number = permits};
@@ -94,7 +93,7 @@ static lk_status give(lk_semaphore *semaphore, int64_t permits, struct lk_error 
     return status;
 }
 
-/* What the last change left open: a release is done, an acquire undone. */
+/* Settle the last change if its outcome is unknown: a release is completed, an acquire undone. */
 static lk_status settle(lk_semaphore *semaphore, struct lk_error *err)
 {
     lk_status status = LK_OK;
@@ -126,7 +125,7 @@ lk_status lk_semaphore_release(lk_semaphore *semaphore, int64_t permits, struct 
 
     if (status == LK_OK) status = lki_counter_check_number(permits, 0, "permits", err);
     if (status != LK_OK || permits == 0) return leave(semaphore, status);
-    int64_t moved = semaphore->unfinished == 0 ? permits : 0; /* else they were told of */
+    int64_t moved = semaphore->unfinished == 0 ? permits : 0; /* else they were reported before */
     status = change(semaphore, permits, err);
     emit(semaphore,
          (struct lk_event){
@@ -173,7 +172,7 @@ static lk_status take(struct attempt *attempt, int64_t wait_ms, struct lk_error 
     struct lki_pursuit pursuit = lki_counter_pursuit(&semaphore->base, attempt->permits, wait_ms);
     lk_status status = settle(semaphore, err);
 
-    pursuit.is_repeatable = true; /* steps are numbered */
+    pursuit.is_repeatable = true; /* steps are idempotent */
     if (status == LK_OK) {
         do {
             status = try_once(attempt, pursuit.ttl_ms, &pursuit.why);
