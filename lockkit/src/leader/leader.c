@@ -1,10 +1,9 @@
 /*
- * Leader election: a thread that acquires a lock, tells so, waits for the end of it, tells that, and begins
- * again. All that it knows of the lock is what lock.h says, so any kind serves.
+ * Leader election: a thread acquires a lock, calls on_elected, waits for the end of the hold, calls on_deposed,
+ * and begins again. It uses lock.h alone, so any kind of lock will do.
  *
- * Threads: the leader's own calls all hooks and uses the lock; any other may look, resign and close, which
- * it hears of by the condition or, inside an acquire, by a cancel. Locks: its mutex, under which no other
- * is taken.
+ * Threads: the leader's own calls all hooks and uses the lock. Any other may query, resign and close, by the
+ * condition or, during an acquire, by a cancel. Locks: its mutex, under which no other is taken.
  */
 #include "lockkit/leader.h"
 
@@ -22,18 +21,18 @@
 #include "locks/lock.h"
 
 enum {
-    RESIGNED_PAUSE_MS = 2000, /* after a resignation: a waiter of any kind looks within poll_ms */
+    RESIGNED_PAUSE_MS = 2000, /* pause after a resignation: other waiters try within poll_ms */
     TROUBLE_MAX_MS = 1000,    /* longest pause after a failed acquire */
 };
 
 struct lk_leader {
     lk_lock *lock; /* borrowed */
     struct lk_leader_options options;
-    pid_t pid; /* who made it: a fork has no thread of it */
+    pid_t pid; /* that made it: a child process does not have its thread */
     pthread_t thread;
     struct lk_error why_left; /* of the last release; read when the thread has ended */
     _Atomic uint64_t fence;   /* of this term */
-    _Atomic bool is_elected;  /* told, or about to be, and not given up */
+    _Atomic bool is_elected;  /* on_elected was called, or will be, and the term has not ended */
     pthread_mutex_t mutex;    /* guards all below */
     pthread_cond_t changed;
     bool is_resigning; /* this term */
@@ -59,7 +58,7 @@ uint64_t lk_leader_fence(const lk_leader *leader)
     return lk_leader_is_leading(leader) ? atomic_load(&leader->fence) : 0;
 }
 
-/* Told to the thread that waits or is about to. */
+/* End the term: set the flag, and wake the leader's thread. */
 static void end_term(lk_leader *leader, bool *what)
 {
     (void)pthread_mutex_lock(&leader->mutex);
@@ -111,7 +110,7 @@ static void pause_for(lk_leader *leader, int64_t ms)
     (void)pthread_mutex_unlock(&leader->mutex);
 }
 
-/* False: it is closed, or the lock has gone again. */
+/* Begin a term. False: the leader is closed, or the lock was lost again. */
 static bool become_leader(lk_leader *leader)
 {
     (void)pthread_mutex_lock(&leader->mutex);
@@ -123,8 +122,8 @@ static bool become_leader(lk_leader *leader)
     return is_elected;
 }
 
-/* Until the term is over. The end of the lease is looked for here too: the watchdog's thread, which tells of
-   a loss, may be inside somebody's event hook. Whether it has resigned. */
+/* Wait for the end of the term; true: it has resigned. The end of the lease is checked here, too, as the watchdog's
+   thread, which reports a loss, may be busy in an event hook. */
 static bool serve(lk_leader *leader)
 {
     (void)pthread_mutex_lock(&leader->mutex);
@@ -235,7 +234,7 @@ lk_leader *lk_leader_new(lk_lock *lock, const struct lk_leader_options *options,
 lk_status lk_leader_close(lk_leader *leader, struct lk_error *err)
 {
     if (!is_usable(leader)) {
-        free(leader); /* a fork's copy: its mutex may be held for ever */
+        free(leader); /* the copy of a child process: its mutex may be held for ever */
         return LK_OK;
     }
     if (leader == own) return LKI_FAIL(err, LK_INVALID, "a leader is not closed by its own hook");
