@@ -1,11 +1,10 @@
 /*
- * The session advisory lock: PostgreSQL's own, which other programs may take by the same number. A hold and a
- * wait have a session of the pool to themselves, so no statement of anybody else runs in it, nobody gets in a
- * second time by the count that a session keeps, and its end is the end of the hold: the token is the session's
- * name. A waiter stands in the server's queue, for a moment at a time, so that it hears of a cancel.
+ * The session advisory lock of PostgreSQL, which other programs may acquire by the same number. A hold, and a
+ * wait, has a session of the pool to itself: no other statement runs in it, the session's own count grants
+ * nobody the lock twice, and the hold ends with the session, whose name is the token. A waiter is in the
+ * server's queue for a short time at once, so that it can be cancelled.
  *
- * That a statement was refused does not prove that it was not granted: the session gives all back before it
- * serves somebody else.
+ * An error does not prove that the lock was not granted: the session releases everything before it is used again.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 #include "locks/lock.h"
 #include "postgres.h"
 
-enum { PIECE_MS = 500 }; /* of a wait */
+enum { PIECE_MS = 500 }; /* a wait consists of waits of this length */
 
 struct advisory {
     lk_lock base;
@@ -27,8 +26,8 @@ struct advisory {
     int64_t wait_until;
 };
 
-/* name, its process, idle ms (0: any), ms to wait for. Not through a pooler: that answers with another process. A hold
-   that is not renewed is ended by the server. */
+/* name, its process, idle ms (0: any), ms to wait. Not through a pooler, which answers with another process. The
+   server ends a hold that is not renewed. */
 #define WHERE_DIRECT " WHERE pg_catalog.pg_backend_pid() = $2::int AND $4::text <> ''"
 #define LEAVE_IDLE   "pg_catalog.set_config('idle_session_timeout', $3, false)"
 
@@ -44,7 +43,7 @@ static const char renew_it[] = "SELECT pg_catalog.set_config('idle_session_timeo
 
 /* ---- acquire --------------------------------------------------------------------------------------- */
 
-/* Once, or in the queue for so long. */
+/* Try once, or wait in the queue for this long. */
 static lk_status ask_for(struct advisory *self, int64_t piece_ms, int64_t deadline,
                          struct lk_error *err)
 {
@@ -65,7 +64,7 @@ static lk_status ask_for(struct advisory *self, int64_t piece_ms, int64_t deadli
     return status;
 }
 
-/* Until it is had, its time is over, or it is cancelled. What is granted is so from the piece on that has it. */
+/* Wait until it is granted, the deadline, or a cancel. The hold counts from the piece of the wait that got it. */
 static lk_status wait_for(struct advisory *self, struct lk_error *err)
 {
     lk_lock *lock = &self->base;
@@ -84,7 +83,7 @@ static lk_status wait_for(struct advisory *self, struct lk_error *err)
     return status;
 }
 
-/* The session goes back to the pool, and takes nothing along: whatever it has, it has by us. */
+/* Return the session to the pool, after it has released everything. */
 static lk_status give_back(struct advisory *self, int64_t deadline, struct lk_error *err)
 {
     const struct postgres_statement leave = {.sql = leave_it};
@@ -119,7 +118,7 @@ static lk_status advisory_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_
         atomic_store(&self->fd, PQsocket(self->conn->pg));
         (void)epoll_ctl(postgres->ends_fd, EPOLL_CTL_ADD, atomic_load(&self->fd), &until_end);
     } else if (status == LK_INVALID || (status == LK_BUSY && !out_ttl_ms)) {
-        postgres_return(lock->client, self->conn); /* nothing was taken */
+        postgres_return(lock->client, self->conn); /* nothing was acquired */
         self->conn = NULL;
     } else {
         (void)give_back(self, lki_context_deadline(lock->client, 0), NULL);
@@ -142,7 +141,7 @@ static lk_status advisory_renew(lk_lock *lock, int64_t lease_ms, int64_t deadlin
     return status == LK_UNREACHABLE ? LK_LOST : status;
 }
 
-/* The server's side of a session closes its socket as it ends, or its host does for it. */
+/* When a session ends, the server or its host closes the socket. */
 static bool advisory_is_over(const lk_lock *lock)
 {
     const struct advisory *self = (const struct advisory *)(const void *)lock;
@@ -151,7 +150,7 @@ static bool advisory_is_over(const lk_lock *lock)
     return poll(&socket, 1, 0) == 1;
 }
 
-/* Without its connection the session has ended, or is ended now. */
+/* If its connection is broken, the session has ended, or is ended now. */
 static lk_status advisory_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     struct advisory *self = (struct advisory *)(void *)lock;

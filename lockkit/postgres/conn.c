@@ -1,9 +1,8 @@
 /*
- * Every session is set the same way, whatever its role has as defaults: READ COMMITTED (a lease row
- * that somebody else has just changed is looked at again, not refused), commits that are on disk when they
- * are confirmed (a fence that was seen is never given again), an empty search_path, and short waits for row locks. Of
- * a line that is cut we hear first, within command_ms, and the server later. A pooler takes no such settings; then the
- * defaults hold.
+ * Every session has the same settings, whatever the defaults of its role are: READ COMMITTED (a lease row that
+ * was changed meanwhile is read again, without an error), confirmed commits are on disk (a fence is never issued
+ * twice), an empty search_path, short waits for row locks. The client notices a cut connection within command_ms,
+ * the server later. A pooler accepts no such settings; then the defaults apply.
  *
  * Threads: one at a time per connection. libpq looks names up while it begins to connect; that alone can block.
  */
@@ -25,7 +24,7 @@ static const char settings[] = "-c default_transaction_isolation=read\\ committe
                                "-c tcp_keepalives_count=3 -c tcp_user_timeout=25000 "
                                "-c client_min_messages=warning -c search_path=";
 
-/* Its first line: the rest is hints. */
+/* The first line of a message; the others are hints. */
 static const char *line_of(const char *text, char out[POSTGRES_TEXT_MAX])
 {
     (void)snprintf(out, POSTGRES_TEXT_MAX, "%.*s", (int)strcspn(text, "\n"), text);
@@ -63,7 +62,7 @@ static PGconn *start(lk_client *client, const char *name, const char *options)
     const struct postgres *self = client->backend_state;
     unsigned turn = atomic_load(&self->turn) % POSTGRES_HOSTS_MAX;
     char lists[3][POSTGRES_HOSTS_MAX];
-    /* Later ones win, but for those that the URL names itself. */
+    /* Later settings take precedence, except over those in the URL. */
     const char *const keywords[] = {"target_session_attrs",
                                     "tcp_user_timeout",
                                     "keepalives_idle",
@@ -111,7 +110,7 @@ struct postgres_conn *postgres_conn_begin(lk_client *client, struct lk_error *er
         (void)PQsetNoticeReceiver(conn->pg, note_warning, conn);
         return conn;
     }
-    /* It quotes the URL, with its password. */
+    /* The message may quote the URL, with its password. */
     const char *why = conn->pg ? line_of(PQerrorMessage(conn->pg), text) : "";
     (void)LKI_FAIL(err, conn->pg ? LK_INVALID : LK_NO_MEMORY, "a URL of PostgreSQL: %.*s",
                    (int)strcspn(why, "\""), why);
@@ -119,7 +118,7 @@ struct postgres_conn *postgres_conn_begin(lk_client *client, struct lk_error *er
     return NULL;
 }
 
-/* A log-in that is refused stays so; all else may pass. */
+/* A refused log-in is permanent; other failures may be temporary. */
 static lk_status connect_failed(const struct postgres_conn *conn, struct lk_error *err)
 {
     static const char *const final[] = {"authentication", "no pg_hba.conf entry", "does not exist",
@@ -145,7 +144,7 @@ lk_status postgres_conn_go_on(struct postgres_conn *conn, short *out_events, str
     return connect_failed(conn, err);
 }
 
-/* A pooler makes up the number of our session's process. */
+/* A pooler invents the process number of the session, by which it is detected. */
 static lk_status find_pooler(struct postgres *self, struct postgres_conn *conn, int64_t deadline,
                              struct lk_error *err)
 {
@@ -200,7 +199,7 @@ void postgres_conn_end(struct postgres_conn *conn)
 void postgres_conn_close(struct postgres_conn *conn)
 {
     if (!conn) return;
-    /* One that stands still would be waited for each time; libpq itself goes on to the next only when refused. */
+    /* Else a host that hangs would be tried first each time: libpq only goes on to the next one when refused. */
     if (conn->pg && PQstatus(conn->pg) != CONNECTION_OK && PQstatus(conn->pg) != CONNECTION_BAD)
         atomic_fetch_add(conn->turn, 1);
     PQclear(conn->last);
@@ -224,7 +223,8 @@ bool postgres_conn_is_usable(struct postgres_conn *conn)
 {
     if (conn->has_ended || PQstatus(conn->pg) != CONNECTION_OK) return false;
     bool is_there = true;
-    for (int i = 0; i < 2 && is_there; i++) /* once for a last word, once for the end behind it */
+    for (int i = 0; i < 2 && is_there;
+         i++) /* once for a last message, once for the end behind it */
         is_there = PQconsumeInput(conn->pg) == 1;
     return is_there && PQstatus(conn->pg) == CONNECTION_OK;
 }
@@ -236,8 +236,8 @@ static lk_status status_of(const PGresult *result, struct lk_error *err)
         const char *begin;
         lk_status status;
     } states[] = {
-        {"55P03", LK_BUSY}, /* lock_timeout: somebody is at the row */
-        {"57014", LK_BUSY}, /* statement_timeout, or an operator's word */
+        {"55P03", LK_BUSY}, /* lock_timeout: the row is in use */
+        {"57014", LK_BUSY}, /* statement_timeout, or cancelled by an operator */
         {"40P01", LK_DEADLOCK},    {"40001", LK_UNREACHABLE}, /* not done; it may be sent again */
         {"57P02", LK_UNKNOWN},     {"57", LK_UNREACHABLE},
         {"53300", LK_UNREACHABLE}, {"25006", LK_UNREACHABLE}, /* a standby */

@@ -1,7 +1,7 @@
 /*
- * The caller's statement, and what protects it, in one transaction: the check whose lock it is, which locks the
- * row, so it stays true until the COMMIT; or the advisory lock that ends with it. Whether a COMMIT that was not
- * answered has done it, the same server says, once the session that may still be at it has ended.
+ * The user's statement and its protection in one transaction: the check of the owner, which locks the row, so it
+ * holds until the COMMIT; or a transaction's advisory lock. After a COMMIT without an answer, the same server is
+ * asked for the outcome, once the session that may still be committing has ended.
  */
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static lk_status begin(struct transaction *transaction, struct lk_error *err)
     return status;
 }
 
-/* A commit that is confirmed has all earlier ones where synchronous_standby_names wants them. */
+/* A confirmed commit implies that all earlier ones are on the standbys of synchronous_standby_names. */
 static bool is_synced(lk_client *client, int64_t deadline)
 {
     char conn[POSTGRES_NAME_MAX] = "";
@@ -63,8 +63,8 @@ static bool is_synced(lk_client *client, int64_t deadline)
     return status == LK_OK;
 }
 
-/* The session may be at it yet, or wait for a standby without end: it is ended, then what came of it stands. Another
-   server, or one that has been promoted since, has other transactions of these numbers. */
+/* The session may still be committing, or wait for a standby without end: it is ended, and then the outcome is final.
+   On another server, or one that was promoted since, the transaction number may be that of another one. */
 static lk_status resolve(const struct transaction *transaction, struct lk_error *err)
 {
     const struct postgres_statement ask =
@@ -98,11 +98,11 @@ static lk_status commit(struct transaction *transaction, struct lk_error *err)
 
     transaction->conn->is_warned = false;
     lk_status status = say(transaction, "COMMIT", &answer, err);
-    /* Of a transaction that has failed, COMMIT is a ROLLBACK. */
+    /* COMMIT of a failed transaction is a ROLLBACK. */
     if (status == LK_OK && strcmp(PQcmdStatus(answer), "COMMIT") != 0)
         status = LKI_FAIL(err, LK_SERVER, "%s: rolled back", transaction->key);
     PQclear(answer);
-    /* The warning is that somebody has ended its wait for a standby. */
+    /* The warning says that its wait for a standby was cancelled. */
     bool is_open = status == LK_UNKNOWN || (status == LK_OK && transaction->conn->is_warned);
     return is_open ? resolve(transaction, err) : status;
 }
@@ -118,7 +118,7 @@ static lk_status run(struct transaction *transaction, const struct lk_postgres_w
     if (status == LK_OK)
         status = postgres_conn_ask(transaction->conn, &own, transaction->deadline, out, err);
     if (status == LK_OK) return commit(transaction, err);
-    if (status == LK_UNKNOWN) { /* without its COMMIT it comes to nothing, and keeps nobody out */
+    if (status == LK_UNKNOWN) { /* without a COMMIT it is rolled back, and holds no lock */
         (void)postgres_end_session(client, transaction->conn->name, NULL,
                                    lki_context_deadline(client, 0), NULL);
         return LKI_FAIL(err, LK_UNREACHABLE, "%s: no answer in time; it was not done",
@@ -128,7 +128,7 @@ static lk_status run(struct transaction *transaction, const struct lk_postgres_w
     return status;
 }
 
-/* Whatever the statement left in the session (SET, LISTEN, session locks) is nobody else's. */
+/* Reset the session: the statement may have left settings, LISTENs or session locks. */
 static void give_back(struct transaction *transaction)
 {
     transaction->deadline = lki_context_deadline(transaction->client, 0);

@@ -1,5 +1,5 @@
 /*
- * What the table says of a name. Which of the four kinds a lock is does not stand there: all have a fence.
+ * Inspect a name in the table. It does not show which of the four kinds a lock is: all have a fence.
  */
 #include "lockkit/inspect.h"
 
@@ -11,7 +11,7 @@
 
 enum { NAME, TOKEN, LEFT_MS, SLOT, FENCE, HOLDERS, AVAILABLE };
 
-/* What is held comes first, and the lock before permits. */
+/* Held rows first, and the lock before permits. */
 static const char look[] =
     "SELECT name, token, CASE WHEN expires <= now() THEN 0 WHEN expires = 'infinity' THEN -1 ELSE"
     " ceil(extract(epoch FROM expires - now()) * 1000)::bigint END, slot, fence, count(*) FILTER"

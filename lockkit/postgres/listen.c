@@ -1,8 +1,7 @@
 /*
- * The hub's thread where the server is PostgreSQL: one connection that LISTENs while somebody waits, and for a
- * moment after. All releases are told on one channel, with their key, so a new waiter need not be waited for. What a
- * notification says is nothing but that it is worth to look. Through a pooler none would come: then every waiter
- * goes by its timer.
+ * The hub's thread of a PostgreSQL client: one connection that LISTENs while there are waiters, and for a moment
+ * after. All releases are notified on one channel, with their key, so a new waiter needs no subscription of its
+ * own. A notification is a hint to try again. None come through a pooler: then waiters depend on their timers.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ struct listener {
     int64_t connect_at; /* not before */
 };
 
-/* All are deaf until the server is listened to again; whoever joins does not wait for that. */
+/* The connection was lost: until it LISTENs again, messages are missed; joins do not wait for that. */
 static void disconnect(struct listener *listener)
 {
     struct lki_hub *hub = listener->hub;
@@ -58,10 +57,10 @@ static void connect_listener(struct listener *listener)
         return;
     }
     disconnect(listener);
-    if (is_pooled) listener->connect_at = INT64_MAX; /* nothing is to be heard there */
+    if (is_pooled) listener->connect_at = INT64_MAX; /* no notifications come through a pooler */
 }
 
-/* What is known of a channel is said to those who joined it. Only this thread removes channels. */
+/* Set the state of a channel, and drop one without waiters. Only this thread removes channels. */
 static void step_locked(const struct listener *listener, struct lki_channel *channel, int64_t *next)
 {
     int64_t unused_at = channel->idle_since + LKI_LINGER_MS * (int64_t)NS_PER_MS;
@@ -78,7 +77,7 @@ static void step_locked(const struct listener *listener, struct lki_channel *cha
     channel->may_have_missed = false;
 }
 
-/* When to look again without a word; 0: the hub ends. */
+/* Step all channels; returns the next timeout, or 0: the hub is to stop. */
 static int64_t step_all(struct listener *listener)
 {
     struct lki_hub *hub = listener->hub;
@@ -100,7 +99,7 @@ static int64_t step_all(struct listener *listener)
     return is_stopping ? 0 : next;
 }
 
-/* "1 key": so many may go on. False: the connection has ended. */
+/* Handle notifications: "1 key" wakes that number of waiters. False: the connection has ended. */
 static bool receive_notifications(struct listener *listener)
 {
     PGnotify *note = NULL;
@@ -122,7 +121,7 @@ static bool receive_notifications(struct listener *listener)
     return true;
 }
 
-/* The watchdog sees which. */
+/* Sessions that hold locks have ended: the watchdog checks which. */
 static void report_ended_sessions(const lk_client *client)
 {
     const struct postgres *self = client->backend_state;
@@ -142,7 +141,7 @@ void *postgres_listen_main(void *arg)
 
     while ((next = step_all(&listener)) > 0) {
         if (listener.conn && !receive_notifications(&listener))
-            continue; /* what came along with answers */
+            continue; /* notifications that came along with answers */
         struct pollfd fds[] = {
             {.fd = listener.hub->poke_fd, .events = POLLIN},
             {.fd = listener.conn ? PQsocket(listener.conn->pg) : -1, .events = POLLIN},

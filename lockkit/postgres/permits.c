@@ -1,7 +1,7 @@
 /*
- * Permits: a row each, in slots 1, 2... of a name. Whoever wants some takes any free ones and passes over those
- * that others are about to take (SKIP LOCKED), so nobody waits for a row and there are never more than rows. When
- * they shall be fewer than are out, a slot that has to go is negative until its permit comes back.
+ * Permits: a row each, in slots 1, 2... of a name. An acquire takes any free rows and skips those that others are
+ * about to take (SKIP LOCKED), so no client waits for a row, and there are never more permits than rows. When the
+ * number is reduced below that of permits in use, surplus slots are negative until their permit is released.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 enum { ROWS_MAX = 10000 };
 enum { ACQUIRE, RELEASE }; /* the first steps */
 
-/* Of all: name, number, ids, owner, ms to be told for (0: not). Each answers two numbers. */
+/* Parameters of all: name, number, ids, owner, ms for which a release is to be notified (0: not). Each answers two
+   numbers. */
 #define BEGIN                                                                                      \
     "WITH asked AS (SELECT $1::text, $2::bigint, $3::text[], $4::text, $5::bigint),"               \
     " seen AS (SELECT expires > clock_timestamp() AS is_out, * FROM lockkit.lock"                  \
@@ -33,9 +34,10 @@ enum { ACQUIRE, RELEASE }; /* the first steps */
 
 static const struct {
     const char *script, *sql;
-    int least; /* of a number of rows; 0: it is another number */
+    int least; /* the least number of rows; 0: the number means something else */
 } steps[] = {
-    /* Who may not have them looks again at once (-2) if there were enough, or a holder was not told to tell. */
+    /* A failed acquire is repeated at once (-2) if there were enough, or if a holder did not see the request to
+       notify. */
     {.script = "permits_acquire",
      .sql = BEGIN
      ", free AS (SELECT slot FROM lockkit.lock WHERE name = $1 AND slot > 0"
@@ -113,8 +115,8 @@ static char *write_ids(const struct lki_permit_list *list)
     return text;
 }
 
-/* What is taken, or given back, without an answer is given back all the same, as soon as the server comes to it, unless
-   its session can be ended now. Whoever asks again for some does so with other ids. */
+/* After a lost answer to an acquire or release the permits are released, as soon as the server runs that, unless the
+   session can be ended now. The next try uses other ids. */
 lk_status postgres_permits(const struct lki_permit_list *list, const char *script,
                            long long out_answer[2], struct lk_error *err)
 {

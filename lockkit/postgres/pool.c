@@ -1,6 +1,6 @@
 /*
- * Connections for what callers ask, up to pool_size of them, made when they are needed. One mutex; nothing
- * waits for a server with it held.
+ * Connections for callers' statements, up to pool_size, made on demand. One mutex, under which nothing waits for
+ * a server.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void postgres_emit(const lk_client *client, lk_event_type type, lk_status status
                                                .attempts = attempts});
 }
 
-/* An idle one, or leave to make one: OK with *out NULL. */
+/* Take an idle connection, or the right to make one: OK with *out NULL. */
 static lk_status take(struct postgres *self, unsigned most, int64_t deadline,
                       struct postgres_conn **out, struct lk_error *err)
 {
@@ -58,7 +58,7 @@ static lk_status take(struct postgres *self, unsigned most, int64_t deadline,
     return status;
 }
 
-/* NULL: there is one less. */
+/* Return a connection; NULL: it was closed. */
 static void give(struct postgres *self, struct postgres_conn *conn)
 {
     (void)pthread_mutex_lock(&self->mutex);
@@ -72,7 +72,7 @@ static void give(struct postgres *self, struct postgres_conn *conn)
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
-/* For as long as a server may stand still; those that have had that are closed. */
+/* Keep a connection with a pending undo for as long as a server may hang; close older ones. */
 static void keep_undoing(struct postgres *self, struct postgres_conn *conn)
 {
     struct postgres_conn **at = &self->undoing;
@@ -87,7 +87,7 @@ static void keep_undoing(struct postgres *self, struct postgres_conn *conn)
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
-/* Unless it is there: by the first connection, whenever that comes to be. */
+/* Create the table unless it exists, on the first connection. */
 static lk_status make_table(struct postgres *self, struct postgres_conn *conn, int64_t deadline,
                             struct lk_error *err)
 {
@@ -137,7 +137,7 @@ lk_status postgres_ask(lk_client *client, const struct postgres_statement *state
     lk_status status = lki_context_check(client, err);
     bool was_idle = status == LK_OK;
 
-    /* One that had ended while it was idle says nothing of the server. */
+    /* A connection that had ended while it was idle says nothing about the server. */
     while (was_idle) {
         struct postgres_conn *conn = NULL;
 
@@ -150,7 +150,7 @@ lk_status postgres_ask(lk_client *client, const struct postgres_statement *state
         status = postgres_conn_ask(conn, statement, deadline, out, err);
         postgres_emit(client, LK_EVENT_ROUND_TRIP, status, sent_at, 1);
         if (conn->lacks_table && strstr(statement->sql, "lockkit.lock")) {
-            atomic_store(&self->has_table, false); /* it is another, empty server by now */
+            atomic_store(&self->has_table, false); /* it is another, empty server now */
             status = LK_UNREACHABLE;
         }
         if (status == LK_UNREACHABLE) postgres_conn_end(conn);
@@ -189,7 +189,7 @@ lk_status postgres_end_session(lk_client *client, const char *conn,
                                struct lk_error *err)
 {
     const struct postgres *self = client->backend_state;
-    /* A pooler's that is idle serves others by now. Its own waiting looks every 100 ms. */
+    /* An idle session of a pooler serves others now. pg_terminate_backend() polls every 100 ms. */
     struct postgres_statement end = POSTGRES_STATEMENT(
         "SELECT pg_catalog.pg_terminate_backend(pid, 5000) FROM pg_catalog.pg_stat_activity"
         " WHERE application_name = $1 AND usename = current_user"

@@ -1,6 +1,6 @@
 /*
- * Opens and closes a client of PostgreSQL: its table, a pool of connections for what callers ask, one
- * that hears, one that renews.
+ * Opens and closes a client of PostgreSQL: its table, a pool of connections, one connection that LISTENs, one
+ * that renews.
  */
 #include "postgres.h"
 
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* What is wrong with it libpq says when it connects. */
+/* libpq reports errors in the URL when it connects. */
 static void read_lists(struct postgres *self)
 {
     static const char *const keywords[] = {"host", "hostaddr", "port"};
@@ -45,7 +45,7 @@ static struct postgres *state_new(const struct lk_client_options *options)
     return self;
 }
 
-/* Whether it lets us in; one that is down may come later. */
+/* Check the log-in; with may_be_down, a server that cannot be reached is accepted. */
 static lk_status look_in(lk_client *client, struct lk_error *err)
 {
     int64_t deadline = lki_clock_after_ms(client->options.connect_ms + client->options.command_ms);

@@ -1,6 +1,7 @@
 /*
- * The watchdog's line to PostgreSQL: a round of up to 256 renewals is one statement, which answers whom it
- * renewed. A check is one by no time: it only reads, for a write may wait for a standby. The watchdog's thread only.
+ * The watchdog's connection to PostgreSQL: a round of up to 256 renewals is one statement, which answers the
+ * renewed ones. A check has the lease 0 and only reads, as a write may wait for a standby. The watchdog's
+ * thread only.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static struct conn *conn_of(struct lki_renewal_conn *conn)
 
 /* ---- the words ------------------------------------------------------------------------------------- */
 
-/* Names are any bytes. */
+/* Names may contain any bytes. */
 static void add_quoted(FILE *to, const char *text)
 {
     (void)fputc('"', to);
@@ -129,7 +130,7 @@ static lk_status connect_on(struct conn *conn)
     return status;
 }
 
-/* OK: answered, or refused. BUSY: not yet. */
+/* OK: the round is answered or refused. BUSY: not yet. */
 static lk_status exchange_on(struct conn *conn)
 {
     PGresult *answer = NULL;

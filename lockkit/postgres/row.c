@@ -1,11 +1,11 @@
 /*
- * The lease row: one row per lock, with a token per hold, a fence, and when it ends by the clock of the
- * database. Each step is one statement that commits by itself; all times are clock_timestamp(): now() stands
- * still in a transaction, and would grant what has ended already.
+ * The lease row: one row per lock, with a token per hold, a fence, and its end by the clock of the database. Each
+ * step is one statement that commits by itself. All times are clock_timestamp(): now() is constant in a
+ * transaction, and could grant a lease that has ended already.
  *
- * A release is told (NOTIFY) only if somebody has said that he waits: committing one takes a lock over the
- * whole server. Who finds the lock taken says so in that same statement, and when a release came between the
- * look and the word, he looks again. Threads as lock.h says.
+ * A release sends a NOTIFY only if there is a waiter, as committing one takes a lock over the whole server. An
+ * acquire that finds the lock taken registers as a waiter in the same statement; if a release came in between, it
+ * tries again. Threads as lock.h says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +19,14 @@
 struct row {
     lk_lock base;
     const struct postgres_words *words;
-    char conn[POSTGRES_NAME_MAX]; /* where a try was not answered, and may come yet; or "" */
+    char conn
+        [POSTGRES_NAME_MAX]; /* the connection of an unanswered try, which may still run; or "" */
 };
 
 static const char make_row[] = "INSERT INTO lockkit.lock VALUES ($1) ON CONFLICT DO NOTHING";
 
-/* name, token, owner, lease ms, ms to be told for (0: not). A fence is greater than every earlier one also when
-   the table comes back from a backup. -> fence, ms left, whether to look again */
+/* name, token, owner, lease ms, ms for which a release is to be notified (0: not). The fence is greater than every
+   earlier one, also after the table was restored from a backup. -> fence, ms left, whether to try again */
 static const char acquire[] =
     "WITH won AS (UPDATE lockkit.lock SET token = $2, owner = $3, taken = clock_timestamp(),"
     " fence = greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),"
@@ -43,7 +44,7 @@ static const char renew[] =
     "UPDATE lockkit.lock SET expires = greatest(expires, clock_timestamp() + $3::bigint *"
     " interval '1 ms') WHERE name = $1 AND token = $2 AND expires > clock_timestamp() RETURNING 1";
 
-/* Of a hold by its token, or whoever's. */
+/* By token, or by force. */
 static const char release[] =
     "WITH freed AS (UPDATE lockkit.lock SET token = '', expires = '-infinity'"
     " WHERE name = $1 AND (token = $2 OR ($2 IS NULL AND slot = 0)) AND expires > clock_timestamp()"
@@ -115,7 +116,7 @@ static lk_status row_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t dea
     return LK_OK;
 }
 
-/* The server counts no holds: only this handle does. So taking it again is a renewal. */
+/* Only this handle counts holds, not the server. So a re-entry is a renewal. */
 static lk_status row_renew(lk_lock *lock, int64_t lease_ms, int64_t deadline, struct lk_error *err)
 {
     const struct postgres_statement prolong = POSTGRES_STATEMENT(
@@ -135,7 +136,7 @@ static lk_status row_leave(lk_lock *lock, unsigned depth, int64_t deadline, stru
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);
 }
 
-/* One that is not answered is done all the same, as soon as the server, or a pooler, comes to it. */
+/* Release. Without an answer it is still run, as soon as the server or a pooler gets to it. */
 static lk_status end_by(lk_lock *lock, const char *token, int64_t deadline, struct lk_error *err)
 {
     struct row *row = (struct row *)(void *)lock;
@@ -144,7 +145,7 @@ static lk_status end_by(lk_lock *lock, const char *token, int64_t deadline, stru
     struct postgres_statement end = again;
 
     if (token) end.undo = &again;
-    if (token && row->conn[0]) { /* what was not answered may be under way yet */
+    if (token && row->conn[0]) { /* an unanswered statement may still be running */
         lk_status ended = postgres_end_session(lock->client, row->conn, &again, deadline, err);
 
         if (ended != LK_OK) return ended;
@@ -153,7 +154,7 @@ static lk_status end_by(lk_lock *lock, const char *token, int64_t deadline, stru
     return postgres_touch(lock->client, &end, deadline, err);
 }
 
-/* An undo that does not get through is owed by nobody here, as Redis' is: it gets the time of a command. */
+/* An undo is tried for the time of a command; unlike with Redis, there are no pending undos later. */
 static lk_status undo_acquire(lk_lock *lock, struct lk_error *err)
 {
     struct row *row = (struct row *)(void *)lock;

@@ -1,5 +1,5 @@
 /*
- * The caller's statements without a lock: one by itself on any connection, or several on one.
+ * Statements of the user without a lock: a single one on any connection, or several on one.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /*
- * A lock in ShedLock's table: its columns, its times in UTC without a zone; an expired row is taken, none is deleted.
+ * A lock in ShedLock's table: its columns, its times in UTC without a zone. An expired row is taken over; rows are
+ * never deleted.
  */
 #include "lockkit/postgres.h"
 
