@@ -1,6 +1,6 @@
 /*
- * Makes a node, and the parents that it wants. kazoo never makes one again that was there once; Curator's vanish when nobody
- * needs them, also below our feet. Any thread.
+ * Creates a node, and missing parents. kazoo never creates a parent again that existed once; Curator's are removed
+ * when they are empty, possibly at the same time. Threads: any.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static lk_status make_parents(lk_client *client, const char *path, int64_t deadl
         status = zookeeper_ask(client, &ask, deadline, &answer, err);
         zookeeper_answer_done(&answer);
     }
-    return zookeeper_ask_again(status, err); /* it is tried again, and may be there */
+    return zookeeper_ask_again(status, err); /* it is tried again, and may exist then */
 }
 
 lk_status zookeeper_create(lk_client *client, const struct zookeeper_question *question,

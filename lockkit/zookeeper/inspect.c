@@ -1,6 +1,7 @@
 /*
- * What a queue says of its lock: who is first holds it, the others wait. Which kind it is does not stand there. Permits are told
- * by the nodes around theirs, a latch by its number. The next one by name is looked for right below the URL's path.
+ * Inspect a queue: the first place holds the lock, the others wait. The kind of lock cannot be seen. Permits are
+ * recognised by the nodes around theirs, a latch by its number. The next lock by name is searched directly below the
+ * URL's path.
  */
 #include "lockkit/inspect.h"
 
@@ -11,7 +12,7 @@
 #include "base/error.h"
 #include "zookeeper.h"
 
-/* By number; strangers last. */
+/* By number; foreign names last. */
 static int compare_names(const void *a, const void *b)
 {
     const char *one = zookeeper_queue_number(*(char *const *)a);
@@ -36,7 +37,7 @@ static void read_places(char *const *names, size_t count, struct lk_inspection *
     }
 }
 
-/* The children, as of now. */
+/* List the children, by the latest state. */
 static lk_status list(lk_client *client, const char *path, int64_t deadline,
                       struct zookeeper_answer *out, struct lk_error *err)
 {
@@ -135,7 +136,7 @@ static lk_status read_one(lk_client *client, const char *key, int64_t deadline,
     return status == LK_OK ? read_queue(client, path, deadline, out, err) : status;
 }
 
-/* The keys below the URL's path in the order of their names, until one is held. */
+/* Find the first key by name, below the URL's path, that is held. */
 static lk_status read_next(lk_client *client, const char *key, int64_t deadline,
                            struct lk_inspection *found, struct lk_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * The keeper: the hub's thread where the server is ZooKeeper. Who waits is told by his own watch, so a channel here is no
- * more than a place to sleep, and live at once. Besides it has the session proven, opens another one when it has
- * ended, and pays undos.
+ * The keeper: the hub's thread of a ZooKeeper client. A waiter is woken by a watch of its own, so channels need no
+ * subscription and are live at once. The keeper has the session proven, opens a new one when it has ended, and runs
+ * pending undos.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { LOOK_MS = 1000, RETRY_MS = 100 };
 
 /* ---- channels --------------------------------------------------------------------------------------- */
 
-/* False: it is being closed. */
+/* False: the hub is to stop. */
 static bool step_channels(struct lki_hub *hub)
 {
     struct lki_channel *older = NULL;
@@ -42,8 +42,9 @@ static bool step_channels(struct lki_hub *hub)
 /* ---- the thread ------------------------------------------------------------------------------------- */
 
 /*
- * When it is to be proven again. One that was cut off for its time-out has ended, whoever still tries to go on with
- * it: a server that came back empty takes nobody who has seen more than it has, and tells him nothing.
+ * Keep the session proven; returns when to do so again. A session without a connection for its time-out has ended,
+ * even if libzookeeper still tries to resume it: a server that restarted empty refuses clients that have seen a later
+ * state, without a message.
  */
 static int64_t keep_session(lk_client *client, struct lki_backoff *backoff)
 {
@@ -63,7 +64,7 @@ static int64_t keep_session(lk_client *client, struct lki_backoff *backoff)
     return lki_clock_after_ms(lki_backoff_next(backoff, client->options.backoff_ms));
 }
 
-/* The watchdog is told when nothing proves any more that the session lives. */
+/* Alarm the watchdog when the session is no longer proven. */
 static int64_t watch_validity(lk_client *client, int64_t *alarmed_for)
 {
     int64_t until = atomic_load(&zookeeper_of(client)->session.valid_until);
@@ -93,7 +94,7 @@ void *zookeeper_keep_main(void *arg)
         if (lki_clock_after_ms(LOOK_MS) < next) next = lki_clock_after_ms(LOOK_MS);
         (void)poll(&poke, 1, lki_clock_left_ms(next));
         ssize_t got = read(client->hub->poke_fd, &pokes, sizeof pokes);
-        (void)got; /* empty: the time has come */
+        (void)got; /* empty: the time is over */
     }
     zookeeper_session_close(client);
     return NULL;

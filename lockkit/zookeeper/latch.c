@@ -1,8 +1,8 @@
 /*
- * A latch is a node: while it is there, who awaits it waits, as for Curator's DistributedBarrier. It holds the count as
- * Curator's SharedCount does; one that holds anything else, such as Curator's own, is to be counted down once. Behind
- * the count are the claims of those who counted last: a count-down that was not answered is found among them when it is
- * asked for again. Who comes to zero deletes the node. Any thread.
+ * A latch is a node: waiters wait while it exists, as for Curator's DistributedBarrier. It holds the count as Curator's
+ * SharedCount does; a node with other data, such as Curator's own, has the count 1. Behind the count are the claims of
+ * the last count-downs: when one is repeated after a lost answer, its claim is found there. The count-down to zero
+ * deletes the node. Threads: any.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 enum { TAG_LEN = 4, CLAIM_LEN = 8, CLAIMS = 64, TRIES_MOST = 1000 };
 enum { HEAD_LEN = ZOOKEEPER_NUMBER_LEN + TAG_LEN, DATA_MAX = HEAD_LEN + CLAIMS * CLAIM_LEN };
 
-static const char tag[] = "lkcd"; /* what follows are claims */
+static const char tag[] = "lkcd"; /* in front of the claims */
 
 struct latch {
     const struct lki_counter *counter;
@@ -40,7 +40,7 @@ long long zookeeper_latch_read(const struct zookeeper_answer *seen)
     return count > 0 ? count : 0;
 }
 
-/* Who awaits it is told when it changes: what is seen then was no earlier state. */
+/* Read it and set a watch: a later change wakes the waiter. */
 static lk_status look(struct latch *latch, struct lk_error *err)
 {
     bool is_waiting = latch->counter->waiter.channel != NULL;
@@ -57,7 +57,7 @@ static lk_status look(struct latch *latch, struct lk_error *err)
     return LK_OK;
 }
 
-/* Of this step of this handle, and no other. */
+/* The claim: unique for this step of this handle. */
 static void name_claim(const struct lki_counter *counter, char out[CLAIM_LEN])
 {
     char hex[LKI_SHA1_LEN + 1], number[LKI_NUMBER_MAX], claim[2 * LKI_KEY_MAX];
@@ -78,7 +78,7 @@ static bool is_claimed(const struct latch *latch, const char claim[CLAIM_LEN])
     return is_there;
 }
 
-/* OK, and whether somebody else came first. */
+/* Change the node; OK, and whether another client changed it first. */
 static lk_status change(struct latch *latch, long long count, const char claim[CLAIM_LEN],
                         bool *out_is_done, struct lk_error *err)
 {

@@ -1,10 +1,10 @@
 /*
- * A lock is the place of a node in the queue below the lock's path. While somebody waits, his node does: it is made once, and he
- * watches the place before his alone. A create that was not answered may have made it all the same: what has that UUID is owed
- * (pending_undo.c), and another one made, which waits for its end as for any other. Threads as lock.h says; what the session's
- * mutex guards here, watchers, the keeper and the line see, too.
+ * A lock is the place of a node in the queue below the lock's path. A waiter's node is created once and keeps its place; the
+ * waiter watches only the place before its own. After a create without an answer, any node with that UUID becomes a pending
+ * undo (pending_undo.c), and a new node is created, which waits for the old one as for any other. Threads as lock.h says; what
+ * the session's mutex guards here is also used by watchers, the keeper and the watchdog.
  *
- * The lease of a hold is kept here, as nobody keeps it there; besides no hold outlives what is proven of its session.
+ * The lease of a hold is kept by the client, as ZooKeeper has none; and no hold outlasts the proven life of its session.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,16 +22,16 @@ enum { NO_SESSION = -1 };
 struct zookeeper_node {
     lk_lock base;
     const struct zookeeper_rule *rule; /* NULL: a permit, whose node is among the leases */
-    unsigned long id;                  /* of its waiter: also its channel's name */
+    unsigned long id;                  /* of the waiter; also the name of its channel */
     char parent[ZOOKEEPER_PATH_MAX];
     char prefix[ZOOKEEPER_NAME_MAX]; /* of our node's name */
-    bool is_beside;                  /* a read of who writes: it is all of the name */
+    bool is_beside; /* a read by the holder of the write: the prefix is the whole name */
     /* Guarded by the session's mutex: */
     struct zookeeper_node *next;
-    char path[ZOOKEEPER_NODE_MAX]; /* ""; or our node's, in that session */
+    char path[ZOOKEEPER_NODE_MAX]; /* of our node, in that session; "": none */
     int64_t session;
-    atomic_bool is_watching; /* the place before ours: nothing is to be asked until it changes */
-    atomic_bool is_watched;  /* ours, for we hold */
+    atomic_bool is_watching; /* a watch is set on the place before ours: wait until it changes */
+    atomic_bool is_watched;  /* a watch is set on our node, which holds the lock */
 };
 
 static struct zookeeper_node *node_of(lk_lock *lock)
@@ -96,11 +96,11 @@ void zookeeper_node_changed(lk_client *client, unsigned long id, const char *pat
     }
     (void)pthread_mutex_unlock(&self->session.mutex);
     if (is_gone) zookeeper_renewal_conn_alarm(client);
-    if (is_own) lki_hub_poke(client->hub); /* the keeper sees whether it is still there */
+    if (is_own) lki_hub_poke(client->hub); /* the keeper checks whether it still exists */
     wake(client, lki_number(channel, (long long)id).data);
 }
 
-/* Which is to be owed, or watched: its path, session, number; false: none. */
+/* Find a node that is to be deleted (*id is 0) or watched: its path, session and number. False: there is none. */
 static bool find_neglected(struct zookeeper *self, char *path, int64_t *session, unsigned long *id)
 {
     bool is_found = false;
@@ -146,7 +146,7 @@ static bool is_there(const struct zookeeper_node *node)
     return is_so;
 }
 
-/* Take what we know of it away: the path that was, or "". */
+/* Forget our node: returns its session and path, or "". */
 static int64_t take_path(struct zookeeper_node *node, char path[sizeof node->path])
 {
     (void)pthread_mutex_lock(mutex_of(node));
@@ -167,7 +167,7 @@ static void become(struct zookeeper_node *node, const char *path, int64_t sessio
     node->base.fence = node->is_beside ? lk_lock_fence(node->base.other) : (uint64_t)czxid;
 }
 
-/* What there is of it is owed: a later one has another name. */
+/* Leave our node to the pending undos; a later one has another name. */
 static void forsake(struct zookeeper_node *node)
 {
     char path[sizeof node->path];
@@ -176,7 +176,7 @@ static void forsake(struct zookeeper_node *node)
     if (path[0]) zookeeper_pending_undo_add(node->base.client, path, session, false);
 }
 
-/* Beside a write of ours, at its very place: who is behind it stays so when that is released (Curator 5.5). */
+/* A read beside our write, at the same place: waiters behind it stay behind when the write is released (Curator 5.5). */
 static lk_status prepare_beside(struct zookeeper_node *node, struct lk_error *err)
 {
     const struct zookeeper_node *write = known_node_of(node->base.other);
@@ -218,7 +218,7 @@ static lk_status ask(struct zookeeper_node *node, enum zookeeper_verb verb, cons
                          deadline, out, err);
 }
 
-/* UNREACHABLE: there is none, or whatever there is is owed. */
+/* Create our node. UNREACHABLE: there is none, or it was left to the pending undos. */
 static lk_status make_node(struct zookeeper_node *node, int64_t deadline, struct lk_error *err)
 {
     char path[sizeof node->path];
@@ -246,19 +246,20 @@ static lk_status make_node(struct zookeeper_node *node, int64_t deadline, struct
     return status;
 }
 
-/* Have one in the queue, in the session that there is now. */
+/* Make sure that our node exists in the current session. */
 static lk_status have_node(struct zookeeper_node *node, int64_t deadline, struct lk_error *err)
 {
     lk_status status = LK_OK;
 
     if (is_there(node)) return LK_OK;
-    if (node->path[0]) status = node_prepare(&node->base, err); /* it went with its session */
+    if (node->path[0])
+        status = node_prepare(&node->base, err); /* it was deleted with its session */
     return status == LK_OK ? make_node(node, deadline, err) : status;
 }
 
 /* ---- whose turn it is ------------------------------------------------------------------------------- */
 
-/* OK: it is ours. BUSY: behind out_before; or, where that is "", our node has gone. */
+/* OK: the lock is ours. BUSY: we wait for out_before; or, if that is "", our node does not exist any more. */
 static lk_status look(struct zookeeper_node *node, int64_t deadline,
                       char out_before[sizeof node->path], struct lk_error *err)
 {
@@ -282,13 +283,13 @@ static lk_status look(struct zookeeper_node *node, int64_t deadline,
     return status;
 }
 
-/* BUSY: it will be told. OK: look again, it has gone. */
+/* Watch the place before ours. BUSY: the watch is set. OK: it does not exist any more, look again. */
 static lk_status watch(struct zookeeper_node *node, const char *before, int64_t deadline,
                        struct lk_error *err)
 {
     struct zookeeper_answer answer = {0};
 
-    node->is_watching = true; /* it may be over before we hear that it is set */
+    node->is_watching = true; /* beforehand, as the watch may fire before the answer comes */
     lk_status status = ask(node, ZOOKEEPER_GET, before, deadline, &answer, err);
     bool is_set = status == LK_OK && answer.code == ZOK;
     zookeeper_answer_done(&answer);
@@ -297,7 +298,7 @@ static lk_status watch(struct zookeeper_node *node, const char *before, int64_t 
     return node->is_watching ? LK_BUSY : status;
 }
 
-/* OK: its node is there, and the session lives. */
+/* OK: our node exists, and the session is proven. */
 static lk_status watch_hold(struct zookeeper_node *node, int64_t deadline, struct lk_error *err)
 {
     node->is_watched = true;
@@ -320,7 +321,7 @@ static lk_status take_turn(struct zookeeper_node *node, bool is_waiting, int64_t
         status = look(node, deadline, before, err);
         if (status == LK_OK) break;
         if (status == LK_BUSY && !before[0]) {
-            status = node_prepare(&node->base, err); /* somebody has deleted ours */
+            status = node_prepare(&node->base, err); /* our node was deleted */
         } else if (status == LK_BUSY && is_waiting) {
             status = watch(node, before, deadline, err);
         }
@@ -396,7 +397,7 @@ static lk_status node_renew(lk_lock *lock, int64_t lease_ms, int64_t deadline, s
     struct zookeeper_node *node = node_of(lock);
     struct zookeeper_answer answer = {0};
 
-    (void)lease_ms; /* it is kept by lock.c alone */
+    (void)lease_ms; /* lock.c keeps it */
     if (!is_there(node)) return LK_LOST;
     lk_status status = ask(node, ZOOKEEPER_EXISTS, node->path, deadline, &answer, err);
     if (status == LK_OK) status = zookeeper_session_await_valid(lock->client, deadline, err);
@@ -405,7 +406,7 @@ static lk_status node_renew(lk_lock *lock, int64_t lease_ms, int64_t deadline, s
     return status;
 }
 
-/* Nobody but this handle counts its holds. */
+/* Only this handle counts its holds. */
 static lk_status node_leave(lk_lock *lock, unsigned depth, int64_t deadline, struct lk_error *err)
 {
     (void)depth;
@@ -425,7 +426,7 @@ static lk_status node_release(lk_lock *lock, int64_t deadline, struct lk_error *
     bool is_ours = is_there(node) && answer.code == ZOK;
     if (is_ours && (status == LK_UNKNOWN || status == LK_UNREACHABLE)) {
         zookeeper_pending_undo_add(lock->client, node->path, node->session, false);
-        if (err) err->code = LK_UNKNOWN; /* it is repeated for us */
+        if (err) err->code = LK_UNKNOWN; /* a pending undo repeats it */
         return LK_UNKNOWN;
     }
     (void)take_path(node, path);
@@ -434,7 +435,7 @@ static lk_status node_release(lk_lock *lock, int64_t deadline, struct lk_error *
                     lock->key);
 }
 
-/* Whoever has the first place. */
+/* Delete the node of the first place, whoever the owner is. */
 static lk_status node_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     struct zookeeper_node *node = node_of(lock);

@@ -1,5 +1,5 @@
 /*
- * Nodes that somebody has done with but could not delete himself. Any thread.
+ * Pending undos: nodes that are not needed any more, and could not be deleted yet. Threads: any.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "wait/hub_inner.h"
 #include "zookeeper.h"
 
-enum { UNDO_MS = 200 }; /* for one */
+enum { UNDO_MS = 200 }; /* limit of one */
 
 void zookeeper_pending_undo_add(lk_client *client, const char *path, int64_t session,
                                 bool is_prefix)
@@ -18,7 +18,7 @@ void zookeeper_pending_undo_add(lk_client *client, const char *path, int64_t ses
     struct zookeeper_pending_undo *undo = calloc(1, sizeof *undo);
     char *copy = strdup(path);
 
-    if (!undo || !copy) { /* the end of the session pays it */
+    if (!undo || !copy) { /* then the end of the session deletes the node */
         free(undo);
         free(copy);
         return;
@@ -56,7 +56,7 @@ lk_status zookeeper_pending_undo_delete(lk_client *client, const char *prefix, i
     return status;
 }
 
-/* Whether it is over with: paid, or its session is. */
+/* Run an undo; true: the node was deleted, or its session has ended. */
 static bool run(lk_client *client, const struct zookeeper_pending_undo *undo)
 {
     int64_t deadline = lki_clock_after_ms(UNDO_MS);

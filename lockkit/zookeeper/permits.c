@@ -1,10 +1,10 @@
 /*
- * Permits as Curator's InterProcessSemaphoreV2 has them. Each is a node in "leases", its id the UUID in the node's name. Who wants
- * some takes a place in "locks", as for a mutex; who is first there makes his leases, and waits until there are no
- * more of them than "count" says, which is a SharedCount. Only he watches the leases.
+ * Permits as in Curator's InterProcessSemaphoreV2. Each is a node in "leases"; its id is the UUID in the node's name. An
+ * acquire takes a place in "locks", as for a mutex; the first one there creates its leases, and waits until there are no
+ * more than "count", a SharedCount, allows. Only that one watches the leases.
  *
- * Nothing is kept here from one try to the next: our nodes are found by their UUIDs, also those whose create was not
- * answered, and a session that ends takes all of them along.
+ * There is no local state between two tries: our nodes are found by their UUIDs, also after a create without an answer, and
+ * all of them are deleted with the session.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static const struct zookeeper_rule lease = {.prefix = "_c_", .mark = "-lease-"};
 struct wish {
     const struct lki_permit_list *list;
     lk_client *client;
-    unsigned long watcher; /* 0: nobody waits */
+    unsigned long watcher; /* the id of the waiter; 0: none */
     char locks[DIR_MAX], leases[DIR_MAX], count[DIR_MAX];
     long long most;
 };
@@ -48,7 +48,7 @@ static lk_status read_wish(const struct lki_permit_list *list, struct wish *out,
     return LK_OK;
 }
 
-/* "/path/leases/_c_<uuid>-lease-" of the permit at that place, or "/path/locks/..."; its name begins at the result. */
+/* Write "/path/leases/_c_<uuid>-lease-" of the permit at that index, or "/path/locks/..."; returns where the name begins. */
 static const char *write_path(const struct wish *wish, const struct zookeeper_rule *rule, size_t at,
                               char out[ZOOKEEPER_NODE_MAX])
 {
@@ -71,7 +71,7 @@ static int find(const struct zookeeper_answer *among, const char *prefix)
     return -1;
 }
 
-/* What was not answered is found, the next time. */
+/* Create a node; after a lost answer the next try finds it. */
 static lk_status ask(const struct wish *wish, const struct zookeeper_question *question,
                      struct zookeeper_answer *out, struct lk_error *err)
 {
@@ -103,7 +103,7 @@ static lk_status make(const struct wish *wish, const char *path, struct lk_error
     return status;
 }
 
-/* How many there are to be had. */
+/* Read the number of permits. */
 static lk_status read_most(struct wish *wish, struct lk_error *err)
 {
     struct zookeeper_answer answer = {0};
@@ -117,7 +117,7 @@ static lk_status read_most(struct wish *wish, struct lk_error *err)
     return zookeeper_ask_again(status, err);
 }
 
-/* What there is of it is gone: OK; or is owed. */
+/* Delete our nodes. OK: they are deleted; else they are pending undos. */
 static lk_status give_back(const struct wish *wish, const struct zookeeper_rule *rule, size_t at)
 {
     int64_t session = atomic_load(&zookeeper_of(wish->client)->session.id);
@@ -133,7 +133,7 @@ static lk_status give_back(const struct wish *wish, const struct zookeeper_rule 
 
 /* ---- acquire ----------------------------------------------------------------------------------------- */
 
-/* OK: nobody is before us in locks. BUSY: somebody is, and is watched. */
+/* Become the first in "locks". OK: we are; BUSY: the place before ours is watched. */
 static lk_status stand_first(const struct wish *wish, struct lk_error *err)
 {
     char prefix[ZOOKEEPER_NODE_MAX], path[ZOOKEEPER_NODE_MAX];
@@ -168,7 +168,7 @@ static lk_status stand_first(const struct wish *wish, struct lk_error *err)
     return status;
 }
 
-/* OK: with ours there are not too many. */
+/* OK: with ours there are not too many leases. */
 static lk_status have_leases(const struct wish *wish, char out_path[ZOOKEEPER_NODE_MAX],
                              struct lk_error *err)
 {
@@ -240,7 +240,7 @@ static lk_status step_acquire(struct wish *wish, long long out[2], struct lk_err
     return status;
 }
 
-/* How many of these there are; of none, how many are left, and how many there are at all. */
+/* Count these permits; for an empty list, the free ones and all. */
 static lk_status step_count(struct wish *wish, long long out[2], struct lk_error *err)
 {
     char prefix[ZOOKEEPER_NODE_MAX];
@@ -260,11 +260,11 @@ static lk_status step_left(struct wish *wish, long long out[2], struct lk_error 
 {
     lk_status status = step_count(wish, out, err);
 
-    out[0] = -out[0]; /* without an end */
+    out[0] = -out[0]; /* they have no expiry */
     return status;
 }
 
-/* What is not confirmed is repeated for us. */
+/* Release; what is not confirmed becomes a pending undo. */
 static lk_status step_release(struct wish *wish, long long out[2], struct lk_error *err)
 {
     size_t count = wish->list->count;

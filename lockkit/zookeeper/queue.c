@@ -1,8 +1,8 @@
 /*
- * Curator sorts all children, of whatever kind, by what is behind the mark in their names, or by the whole name where there
- * is no mark; so a stranger named "0" stands in front of everybody for ever. Whoever skipped it would be granted what
- * every other client still waits for. kazoo sees names with its marks alone. Source: LockInternals.java, StandardLockInternalsDriver.java
- * (Curator 5.4.0), kazoo/recipe/lock.py (2.8.0), as they behave. Any thread.
+ * Curator sorts all children by what follows the mark in their names, or by the whole name without a mark; so a foreign
+ * node named "0" is in front of all for ever. A client that skipped it would be granted the lock while all others still
+ * wait. kazoo only considers names with its marks. Source: the behaviour of LockInternals.java and
+ * StandardLockInternalsDriver.java (Curator 5.4.0), kazoo/recipe/lock.py (2.8.0). Threads: any.
  */
 #include "queue.h"
 
@@ -12,7 +12,7 @@
 
 enum { DIGITS = 10 };
 
-/* Behind the last of these in it; all of it when there is none. */
+/* The part of a name behind the last of these; without any, the whole name. */
 static const char *behind_last(const char *name, const char *cut)
 {
     const char *key = name;
@@ -35,7 +35,7 @@ static const char *key_of(const struct zookeeper_rule *rule, const char *name)
     return name;
 }
 
-/* Whether we would wait for it, wherever it stands. */
+/* Whether a place of this rule waits for that name, if it is before it. */
 static bool is_awaited(const struct zookeeper_rule *rule, const char *name)
 {
     if (!rule->awaited[0]) return true;

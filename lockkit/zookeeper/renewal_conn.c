@@ -1,7 +1,7 @@
 /*
- * The watchdog's line to ZooKeeper asks nobody: the keeper has the session proven, a holder's watch hears of the end of his
- * node. So a round is answered from what is known, and whatever changes that is an alarm: then every hold is looked at.
- * Renewal and check are the same; the session renews. The watchdog's thread only, but for alarms.
+ * The watchdog's connection for ZooKeeper, which sends nothing: the keeper has the session proven, and a watch reports the
+ * end of a holder's node. So a round is answered from local state; a change of that is an alarm, after which all holds are
+ * checked. Renewal and check are the same, as the session is renewed. The watchdog's thread only, except for alarms.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ void zookeeper_renewal_conn_alarm(lk_client *client)
     uint64_t one = 1;
     ssize_t done = write(zookeeper_of(client)->conn_fd, &one, sizeof one);
 
-    (void)done; /* a full counter is readable too */
+    (void)done; /* a full counter is readable, too */
 }
 
 static void conn_start(struct lki_renewal_conn *conn)
@@ -27,7 +27,7 @@ static void conn_start(struct lki_renewal_conn *conn)
     conn->round.sent_at = lki_clock_now();
 }
 
-/* A round is never under way. */
+/* A round is done at once. */
 static void conn_go_on(struct lki_renewal_conn *conn)
 {
     conn->events = 0;
@@ -44,7 +44,7 @@ static bool conn_is_open_since(struct lki_renewal_conn *conn, int64_t moment)
 {
     (void)conn;
     (void)moment;
-    return true; /* or there is an alarm */
+    return true; /* else there is an alarm */
 }
 
 static int conn_fd(const struct lki_renewal_conn *conn)

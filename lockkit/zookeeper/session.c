@@ -1,11 +1,10 @@
 /*
- * A session is the lease here: while the ensemble has not ended it, our nodes stand. That it lives is proven by writes that
- * were answered, and by nothing else: a server that is cut off answers pings and reads on its own. It
- * tells the leader of our signs of life only now and then, though before what we ask later; so a write that
- * was answered proves that the ensemble has heard of the one before, and the time-out counts from there. What is written to prove it
- * is a transaction that checks for the root and changes nothing.
+ * The session is the lease: our nodes exist until the ensemble ends it. Only answered writes prove that it lives, as a
+ * partitioned server answers pings and reads on its own. A server forwards our heartbeats to the leader only now and then,
+ * but before our later requests; so an answered write proves that the ensemble knows of the one before, and the time-out
+ * counts from that. The write is a transaction that checks for the root and changes nothing.
  *
- * libzookeeper has two threads to a handle. Its callbacks, one after the other, only note and wake.
+ * libzookeeper has two threads per handle. Its callbacks run one after the other, and only store results and wake threads.
  */
 #include "session.h"
 
@@ -19,20 +18,22 @@
 #include "zookeeper.h"
 
 enum {
-    PROOFS_PER_TIMEOUT = 6, /* half a tick apart at least: of a session of three ticks or more */
-    VALID_PERCENT = 90, /* of the time-out: clocks drift, and it is told before the server acts */
+    PROOFS_PER_TIMEOUT = 6, /* half a tick apart at least, as a session has three ticks or more */
+    VALID_PERCENT =
+        90, /* of the time-out: for clock drift, and to report a loss before the server ends it */
     RESOLVE_MS = 10000, /* host names are looked up again after this */
 };
 
-/* A question under way. Whoever comes last frees it: the answer, or who has given up on it. */
+/* A request under way. It is freed by the answer, or by the caller that gives it up, whichever comes last. */
 struct call {
     struct zookeeper_session *session; /* borrowed: it waits for its calls */
     struct zookeeper_answer answer;
     int64_t sent_at;
     bool is_write, is_proof;
     bool is_done, is_given_up;
-    lk_client *client;  /* borrowed */
-    unsigned long node; /* of a watch that nobody awaits: told if there is nothing at answer.path */
+    lk_client *client; /* borrowed */
+    unsigned long
+        node; /* of a watch without a caller: notified if there is no node at answer.path */
 };
 
 static struct zookeeper_session *session_of(const lk_client *client)
@@ -59,7 +60,7 @@ static void proven_locked(struct zookeeper_session *session, int64_t sent_at)
     int64_t apart = session->timeout_ms / PROOFS_PER_TIMEOUT * NS_PER_MS;
 
     if (sent_at < session->answered_at + apart)
-        return; /* the one before may not have been passed on */
+        return; /* the one before may not have been forwarded yet */
     set_valid_locked(session, session->sent_at);
     session->sent_at = sent_at;
     session->answered_at = lki_clock_now();
@@ -92,14 +93,14 @@ lk_status zookeeper_session_await_valid(lk_client *client, int64_t deadline, str
                     session->hosts);
 }
 
-/* ---- how the session fares ----------------------------------------------------------------------- */
+/* ---- states of the session ----------------------------------------------------------------------- */
 
 static void connected_locked(struct zookeeper_session *session, zhandle_t *handle)
 {
     session->timeout_ms = zoo_recv_timeout(handle);
     session->is_connected = true;
     atomic_store(&session->id, zoo_client_id(handle)->client_id);
-    /* The leader itself has just begun, or confirmed it. */
+    /* The leader has just made or confirmed the session. */
     set_valid_locked(session, session->disconnected_at);
     if (session->disconnected_at > session->answered_at)
         session->sent_at = session->answered_at = session->disconnected_at;
@@ -141,7 +142,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
     lki_hub_poke(client->hub);
 }
 
-/* They hear of the session as well, which is told already. */
+/* Watches also get events of the session, which are handled already. */
 static void on_node_event(zhandle_t *handle, int type, int state, const char *path, void *number)
 {
     lk_client *client = client_of(zoo_get_context(handle));
@@ -187,9 +188,9 @@ void zookeeper_session_close(lk_client *client)
     end_locked(session);
     (void)pthread_mutex_unlock(&session->mutex);
     if (!handle) return;
-    (void)zookeeper_close(handle); /* it answers what is under way; its threads end */
+    (void)zookeeper_close(handle); /* requests under way are answered, and its threads end */
     (void)pthread_mutex_lock(&session->mutex);
-    end_locked(session); /* whatever was heard meanwhile */
+    end_locked(session); /* whatever callbacks have set meanwhile */
     (void)pthread_mutex_unlock(&session->mutex);
 }
 
@@ -278,7 +279,7 @@ static void finish_text(int code, const char *text, const void *arg)
     finish(call_of(arg), code);
 }
 
-/* Of a watch that nobody awaits the path stays. */
+/* A watch without a caller keeps its path. */
 static void finish_data(int code, const char *value, int len, const struct Stat *stat,
                         const void *arg)
 {
@@ -344,7 +345,7 @@ static int send_locked(struct zookeeper_session *session, const struct zookeeper
     return ZBADARGUMENTS;
 }
 
-/* Nobody awaits the answer. */
+/* Send a request without a caller that waits for the answer. */
 static bool send_alone_locked(lk_client *client, const struct zookeeper_question *ask)
 {
     struct zookeeper_session *session = session_of(client);
@@ -392,7 +393,7 @@ int64_t zookeeper_session_prove(lk_client *client)
     return is_waiting || due <= now ? now + apart + NS_PER_MS : due;
 }
 
-/* What the server said, or why nobody knows. */
+/* The status of an answer. */
 static lk_status status_of(int code, const char *path, bool is_sent, struct lk_error *err)
 {
     lk_status status = LK_SERVER;
@@ -419,7 +420,7 @@ static void emit(lk_client *client, lk_status status, int64_t begin)
                                                .attempts = 1});
 }
 
-/* OK: the answer has come, and is the caller's; the call is freed, or will be. */
+/* Wait for the answer. OK: it has come, and is the caller's. The call is freed in any case, perhaps later. */
 static lk_status await(struct call *call, const char *path, int64_t deadline,
                        struct zookeeper_answer *out, struct lk_error *err)
 {

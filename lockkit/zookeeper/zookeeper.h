@@ -14,7 +14,7 @@ enum { ZOOKEEPER_NODE_MAX = ZOOKEEPER_PATH_MAX + 256 };
 
 struct zookeeper_node;
 
-/* A node of ours that is to be deleted, or those whose paths begin so: the caller has done with it. */
+/* A node of ours that is not needed any more and must be deleted; or all whose paths begin so. */
 struct zookeeper_pending_undo {
     struct zookeeper_pending_undo *next;
     char *path; /* owned */
@@ -25,8 +25,8 @@ struct zookeeper_pending_undo {
 struct zookeeper {
     struct zookeeper_session session;
     char *base;                           /* owned; "" or "/path" */
-    bool is_kazoo;                        /* whose names and rules; else Curator's */
-    int conn_fd;                          /* eventfd: the watchdog's line is to look up */
+    bool is_kazoo;                        /* kazoo's names and rules; else Curator's */
+    int conn_fd;                          /* eventfd: alarms for the watchdog's connection */
     struct zookeeper_node *nodes;         /* guarded by session.mutex: all of this client */
     struct zookeeper_pending_undo *undos; /* guarded by session.mutex; owned */
 };
@@ -36,29 +36,30 @@ static inline struct zookeeper *zookeeper_of(const lk_client *client)
     return client->backend_state;
 }
 
-/* The hub's thread (arg: the client): lets waiters be found, keeps the session proven, and pays undos. */
+/* The body of the hub's thread (arg: the client): makes channels live, keeps the session proven, runs undos. */
 void *zookeeper_keep_main(void *arg);
-/* This node is not needed any more (or all that begin so): the keeper deletes it while that session lives. */
+/* Add a node, or all whose paths begin so: the keeper deletes it, unless the session ends first. */
 void zookeeper_pending_undo_add(lk_client *client, const char *path, int64_t session,
                                 bool is_prefix);
-/* Delete all whose paths begin so, now. */
+/* Delete all nodes whose paths begin so, now. */
 LK_MUST_CHECK lk_status zookeeper_pending_undo_delete(lk_client *client, const char *prefix,
                                                       int64_t deadline, unsigned *out_deleted);
-/* Those of a session that has none to ask now wait for its end, or its next connection. False: some are left. */
+/* Run all undos. Without a connection they wait for the next one, or for the end of the session. False: some are
+   left. */
 bool zookeeper_pending_undo_run_all(lk_client *client);
 
-/* Ask a CREATE, and again with what parents it wants: as zookeeper_ask(). */
+/* Create a node, and missing parents: as zookeeper_ask(). */
 LK_MUST_CHECK lk_status zookeeper_create(lk_client *client,
                                          const struct zookeeper_question *question,
                                          int64_t deadline, struct zookeeper_answer *out,
                                          struct lk_error *err);
 
-/* A node's number, as Curator's SharedCount has it: the highest byte first. */
+/* The number in a node, as in Curator's SharedCount: the highest byte first. */
 enum { ZOOKEEPER_NUMBER_LEN = 4 };
 void zookeeper_number_write(long long number, char out[ZOOKEEPER_NUMBER_LEN]);
-/* Of a GET's answer; false: it is none. */
+/* Read it from the answer to a GET; false: it is no number. */
 bool zookeeper_number_read(const struct zookeeper_answer *answer, long long *out);
-/* A persistent node, unless it is there: as zookeeper_ask(); SERVER. */
+/* Create a persistent node unless it exists: as zookeeper_ask(); SERVER. */
 LK_MUST_CHECK lk_status zookeeper_number_create(lk_client *client, const char *path,
                                                 long long number, long long *out_is_made,
                                                 struct lk_error *err);
@@ -68,17 +69,17 @@ lk_status zookeeper_permits(const struct lki_permit_list *list, const char *scri
                             long long out_answer[2], struct lk_error *err);
 lk_status zookeeper_latch(const struct lki_counter *counter, const char *script, int64_t number,
                           long long *out_answer, struct lk_error *err);
-/* What is left to count down of the latch that a GET found; 0: it is open. */
+/* The count of the latch in the answer to a GET; 0: it is open. */
 long long zookeeper_latch_read(const struct zookeeper_answer *seen);
-/* Take them: OK, BUSY, UNREACHABLE, SERVER. *out_path: of the last one's node. */
+/* Acquire them: OK, BUSY, UNREACHABLE, SERVER. *out_path: the node of the last one. */
 LK_MUST_CHECK lk_status zookeeper_permits_take(const struct lki_permit_list *list,
                                                char out_path[ZOOKEEPER_NODE_MAX],
                                                struct lk_error *err);
-/* What there may be of them: gone, or owed. */
+/* Release whatever exists of them, now or as pending undos. */
 void zookeeper_permits_undo(const struct lki_permit_list *list);
 
 struct lki_renewal_conn *zookeeper_renewal_conn_new(lk_client *client);
-/* Have the watchdog doubt every hold. */
+/* Have the watchdog check all holds. */
 void zookeeper_renewal_conn_alarm(lk_client *client);
 
 lk_status zookeeper_inspect(lk_client *client, const char *key, bool is_next,
@@ -86,11 +87,11 @@ lk_status zookeeper_inspect(lk_client *client, const char *key, bool is_next,
 
 lk_lock *zookeeper_node_new(lk_client *client, const char *kind, const char *key,
                             struct lk_error *err);
-/* The connection is another one: whoever waits looks again. */
+/* There is a new connection: wake all waiters. */
 void zookeeper_node_wake_all(lk_client *client);
-/* Something has become of the node at this path, which the waiter or holder with this number watches, or it is gone. */
+/* The node at this path, which the waiter or holder with this id watches, has changed or was deleted. */
 void zookeeper_node_changed(lk_client *client, unsigned long id, const char *path, bool is_gone);
-/* Owe the nodes of holds that have ended unreleased, and have the others watched. */
+/* Make the nodes of lost holds pending undos, and watch those of others. */
 void zookeeper_node_sweep(lk_client *client);
 
 #endif
