@@ -1,10 +1,10 @@
 /*
- * Builds and tears down what one client needs: topology with its pools, wait hub, watchdog, and
- * lockkit's own scripts. Its threads: one listens, one renews, and one looks for other servers where there
- * may be some; besides, one per server reconnects (wire/node.c). They take no signals.
+ * Opens and closes a client: topology with its pools, hub, watchdog, and lockkit's own scripts. Its threads:
+ * the hub's, the watchdog's, with Sentinels or a cluster one that refreshes the topology, and one per server
+ * that reconnects (wire/node.c). They take no signals.
  *
- * Mutexes, each guarding only its own module; none is ever taken while another is held, but that of
- * pool.c under that of topology.c:  topology.c, pool.c, hub.c, watchdog.c, script.c
+ * Mutexes, each of which guards its own module: topology.c, pool.c, hub.c, watchdog.c, script.c. None is taken
+ * while another is held, except that of pool.c under that of topology.c.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static int64_t or_default(int64_t value, int64_t fallback)
     return value ? value : fallback;
 }
 
-/* Whoever names a CA believes that nobody can listen: not with a URL that makes that untrue. */
+/* Options of TLS with a URL without TLS are an error: the user believes that the connection is encrypted. */
 static lk_status take_tls(lk_client *client, const struct lk_tls_options *options,
                           struct lk_error *err)
 {
@@ -87,7 +87,7 @@ static lk_status check_options(const struct lk_client_options *options, struct l
     return LK_OK;
 }
 
-/* What every backend goes by. */
+/* The options that all backends use. */
 static lk_status take_options(lk_client *client, const struct lk_client_options *options,
                               struct lk_error *err)
 {
@@ -131,12 +131,12 @@ static lk_status take_url(lk_client *client, const struct lk_client_options *opt
     return status == LK_OK ? take_tls(client, &options->tls, err) : status;
 }
 
-/* The same script for a sharded cluster: it publishes by slot, where waiters then listen. */
+/* The same script with SPUBLISH in place of PUBLISH, for sharded pub/sub. */
 static lk_script *new_sharded(const struct lk_script_source *source)
 {
     static const char verb[] = "'PUBLISH'";
     static const char sharded[] = "'SPUBLISH'";
-    char *text = calloc(2, strlen(source->source) + 1); /* a verb grows by one in nine */
+    char *text = calloc(2, strlen(source->source) + 1); /* a verb grows by one byte in nine */
     char *end = text;
     const char *rest = source->source;
 
@@ -169,7 +169,7 @@ static lk_status prepare_scripts(lk_client *client, struct lk_error *err)
     return LK_OK;
 }
 
-/* Other servers, or other slots. No mutex held. */
+/* The topology has changed. Without a mutex. */
 static void follow_topology(void *arg)
 {
     const lk_client *client = arg;
@@ -203,7 +203,7 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
                   {client->backend ? client->backend->hub_thread : lki_hub_thread,
                    client->backend ? (void *)client : client->hub},
                   {lki_topology_refresh_main, client->topology}};
-    size_t count = client->backend ? 2 : 3; /* nobody scouts there */
+    size_t count = client->backend ? 2 : 3; /* the third one refreshes the topology */
 
     for (size_t i = 0; i < count; i++) {
         client->threads[i].is_started =
@@ -213,14 +213,14 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
     return LK_OK;
 }
 
-/* A cluster must be there: how its servers publish is asked once, as all clients of a lock must agree. */
+/* A cluster must be reachable: whether it uses sharded pub/sub is asked only once, as all clients must agree. */
 static lk_status open_topology(lk_client *client, struct lk_error *err)
 {
     bool may_be_down = client->options.may_be_down && !lki_topology_is_cluster(client->topology);
     int64_t deadline = lki_clock_after_ms(client->options.connect_ms);
     lk_status status = lki_topology_refresh_open(client->topology, err);
 
-    /* A failover, or a restart, may end by then. */
+    /* A failover or a restart may have ended by then. */
     while (status == LK_UNREACHABLE && !may_be_down &&
            lki_clock_left_ms(deadline) > LOOK_AGAIN_MS) {
         lki_clock_sleep_ms(LOOK_AGAIN_MS);
@@ -239,7 +239,7 @@ static lk_status open_redis(lk_client *client, const struct lk_client_options *o
     return status == LK_OK ? prepare_scripts(client, err) : status;
 }
 
-/* The last one who knew it has let go. */
+/* The last reference was given back. */
 static void destroy(lk_client *client)
 {
     lki_watchdog_free(client->watchdog);
@@ -280,7 +280,7 @@ fail:
 
 void lk_client_close(lk_client *client)
 {
-    if (!client || client->pid != lki_pid()) return; /* a child has nothing to join or to say */
+    if (!client || client->pid != lki_pid()) return; /* a child process has no threads to join */
     if (atomic_exchange(&client->is_closed, true)) return;
     if (client->watchdog) lki_watchdog_stop(client->watchdog);
     if (client->hub) lki_hub_stop(client->hub);
