@@ -100,6 +100,7 @@ void lab_close(struct lab *lab)
     if (!lab) return;
     close_homes(lab, 0);
     tap_close(lab->tap);
+    labels_done(&lab->labels);
     servers_free(lab->servers);
     if (lab->dir[0]) folder_remove(lab->dir);
     free(lab);

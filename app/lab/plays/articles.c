@@ -96,8 +96,8 @@ static struct guard_result sell_by_script(const struct guard_ctx *ctx, struct pu
     return result;
 }
 
-#define SOLD_OUT "if redis.call('GET', KEYS[1]) == '0' then return 'sold out' end "
-#define SELL     "redis.call('DECR', KEYS[1]) redis.call('HSET', KEYS[2], ARGV[1], 'held')"
+#define SOLD_OUT "if redis.call('GET', KEYS[1]) == '0' then return 'sold out' end\n"
+#define SELL     "redis.call('DECR', KEYS[1])\nredis.call('HSET', KEYS[2], ARGV[1], 'held')"
 
 const struct guard scenario_guard_no_rollback = {
     .name = "no-rollback",
@@ -113,5 +113,5 @@ const struct guard scenario_guard_check_first = {
     .idea = "a script asks first for all that could refuse a write, and then writes",
     .expected = VERDICT_SOUND,
     .sell = sell_by_script,
-    .way = "redis.call('HLEN', KEYS[2]) " SOLD_OUT SELL,
+    .way = "redis.call('HLEN', KEYS[2])\n" SOLD_OUT SELL,
 };

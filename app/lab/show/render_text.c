@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aside.h"
 #include "columns.h"
+#include "decided.h"
+#include "lease.h"
 #include "render.h"
 
 enum {
@@ -50,10 +53,69 @@ static void print_server(const struct page *page, FILE *out, unsigned server, co
     if (page->run->server_count > 0) (void)fprintf(out, "%s%s", tap_server_name(server), behind);
 }
 
+/* "redis-1> SET :lock A#1 NX -> OK" */
+static void print_call(const struct page *page, FILE *out, const struct tap_call *call,
+                       size_t width)
+{
+    char *raw = NULL;
+    size_t size = 0;
+    FILE *line = open_memstream(&raw, &size);
+
+    if (!line) return;
+    print_server(page, line, call->server, "> ");
+    print_short(line, call->command ? call->command : "?");
+    (void)fputs(" -> ", line);
+    print_short(line, call->reply ? call->reply : "...");
+    if (fclose(line) == 0) columns_wrap(out, raw, "  ", width - 2);
+    free(raw);
+}
+
+/* "(and: the sale's state, the clock)" */
+static void print_asides(const struct page *page, FILE *out, const struct lab_step *step,
+                         size_t width)
+{
+    char *raw = NULL;
+    size_t size = 0;
+    FILE *line = open_memstream(&raw, &size);
+    const char *between = word(page, LAB_TEXT("(and: ", "（另有："));
+
+    if (!line) return;
+    for (size_t i = 0; i < step->calls.count; i++) {
+        struct lab_text about = aside_of(step, &step->calls.list[i]);
+
+        if (!about.en) continue;
+        (void)fprintf(line, "%s%s", between, word(page, about));
+        between = word(page, LAB_TEXT(", ", "、"));
+    }
+    if (ftell(line) > 0) (void)fputs(word(page, LAB_TEXT(")", "）")), line);
+    if (fclose(line) == 0) columns_wrap(out, raw, "  ", width - 2);
+    free(raw);
+}
+
+static void print_told(const struct page *page, FILE *out, const char *told)
+{
+    static const struct {
+        const char *outcome;
+        struct lab_text text;
+    } rows[] = {{"created", {"created", "买到了"}},
+                {"replayed", {"replayed", "买到了（同一张订单）"}},
+                {"lock-timeout", {"lock-timeout", "繁忙，没有买到"}},
+                {"sold-out", {"sold-out", "已售罄"}},
+                {"already-ordered", {"already-ordered", "已经有一张了"}},
+                {"store-unavailable", {"store-unavailable", "没有买到"}},
+                {"paid", {"paid", "已付款"}},
+                {"late", {"late", "太晚了，没有付成"}},
+                {"outcome-unknown", {"outcome-unknown", "结果未知"}}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(told, rows[i].outcome) == 0) told = word(page, rows[i].text);
+    }
+    (void)fprintf(out, "%s%s\n", word(page, LAB_TEXT("told: ", "告知买家：")), told);
+}
+
 /* What an actor's cell holds in this step, already in lines. NULL: no memory. */
 static char *cell_of(const struct page *page, const struct lab_step *step, size_t width)
 {
-    char *raw = NULL;
     char *cell = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&cell, &size);
@@ -61,20 +123,11 @@ static char *cell_of(const struct page *page, const struct lab_step *step, size_
     if (!out) return NULL;
     columns_wrap(out, word(page, step->did), "", width);
     for (size_t i = 0; i < step->calls.count; i++) {
-        const struct tap_call *call = &step->calls.list[i];
-        FILE *line = open_memstream(&raw, &size);
-
-        if (!line) break;
-        print_server(page, line, call->server, "> ");
-        print_short(line, call->command ? call->command : "?");
-        (void)fputs(" -> ", line);
-        print_short(line, call->reply ? call->reply : "...");
-        if (fclose(line) == 0) columns_wrap(out, raw, "  ", width - 2);
-        free(raw);
-        raw = NULL;
+        if (!aside_of(step, &step->calls.list[i]).en)
+            print_call(page, out, &step->calls.list[i], width);
     }
-    if (step->told)
-        (void)fprintf(out, "%s: %s\n", word(page, LAB_TEXT("told", "告知买家")), step->told);
+    print_asides(page, out, step, width);
+    if (step->told) print_told(page, out, step->told);
     (void)fclose(out);
     return cell;
 }
@@ -96,11 +149,26 @@ static size_t lock_columns(const struct lab_run *run)
     return run->server_count == 0 ? run->lock_count : 0;
 }
 
-static void print_state(const struct page *page, const struct lab_step *step)
+/* The lease in ms where a command granted it, and else in a word. */
+static const char *lease_text(const struct page *page, size_t number, size_t lock,
+                              char out[LABEL_SIZE])
 {
+    long long ms = lease_ms(page->run, number - 1, lock);
+
+    if (ms == LEASE_UNKNOWN)
+        return lease_word(page, page->run->steps[number - 1].state.lock[lock].lease);
+    (void)snprintf(out, LABEL_SIZE, "%lld", ms);
+    return out;
+}
+
+static void print_state(const struct page *page, size_t number)
+{
+    const struct lab_step *step = &page->run->steps[number - 1];
+    char text[LABEL_SIZE];
+
     for (size_t i = 0; i < lock_columns(page->run); i++) {
         const char *owner = step->state.lock[i].owner;
-        const char *lease = lease_word(page, step->state.lock[i].lease);
+        const char *lease = lease_text(page, number, i, text);
 
         columns_print(page->out, *owner ? owner : "-", *owner ? strlen(owner) : 1, OWNER);
         columns_print(page->out, lease, strlen(lease), LEASE);
@@ -110,9 +178,11 @@ static void print_state(const struct page *page, const struct lab_step *step)
 }
 
 /* "redis-1 A#1 lease   redis-2 -   redis-3 down": a line below the step. */
-static void print_servers(const struct page *page, const struct lab_step *step)
+static void print_servers(const struct page *page, size_t number)
 {
     const struct lab_run *run = page->run;
+    const struct lab_step *step = &run->steps[number - 1];
+    char text[LABEL_SIZE];
 
     if (run->server_count == 0) return;
     (void)fprintf(page->out, "%*s| %s: ", STEP, "", word(page, LAB_TEXT("lock", "锁")));
@@ -121,46 +191,100 @@ static void print_servers(const struct page *page, const struct lab_step *step)
 
         print_server(page, page->out, run->lock_servers[i], " ");
         (void)fprintf(page->out, "%s%s%s%s", owner, *owner ? " " : "",
-                      lease_word(page, step->state.lock[i].lease),
-                      i + 1 < run->lock_count ? "   " : "\n");
+                      lease_text(page, number, i, text), i + 1 < run->lock_count ? "   " : "\n");
     }
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
+/* "  >  3  if redis.call(...": a line of a script; the one that decided is marked. */
+static void print_script_line(const struct page *page, const struct tap_call *call, unsigned line)
+{
+    const char *text = decided_find_line(call->script, line);
+
+    if (text)
+        (void)fprintf(page->out, "%*s| %s %3u  %.*s\n", STEP, "",
+                      line == decided_line(call) ? ">" : " ", line, (int)strcspn(text, "\n"), text);
+}
+
+/* Whether an earlier step has shown that part of that script. */
+static bool was_shown(const struct page *page, size_t number, const struct tap_call *call)
+{
+    for (size_t i = 0; i + 1 < number; i++) {
+        const struct tap_calls *calls = &page->run->steps[i].calls;
+
+        for (size_t k = 0; k < calls->count; k++) {
+            if (calls->list[k].script && strcmp(calls->list[k].script, call->script) == 0 &&
+                decided_line(&calls->list[k]) == decided_line(call))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What is worth reading of a script, or if that was read before, the line that decided. */
+static void print_script(const struct page *page, const struct tap_call *call, bool is_known)
+{
+    unsigned last = 0;
+
+    for (unsigned line = 1; decided_find_line(call->script, line); line++) {
+        if (is_known ? line != decided_line(call) : !decided_is_worth(call, line)) continue;
+        if (!is_known && line > last + 1) (void)fprintf(page->out, "%*s|   ...\n", STEP, "");
+        print_script_line(page, call, line);
+        last = line;
+    }
+}
+
+static void print_scripts(const struct page *page, size_t number)
+{
+    const struct tap_calls *calls = &page->run->steps[number - 1].calls;
+
+    for (size_t i = 0; i < calls->count; i++) {
+        size_t len = 0;
+        const char *name = decided_name(&calls->list[i], &len);
+
+        if (!name) continue;
+        (void)fprintf(page->out, "%*s| Lua: %.*s\n", STEP, "", (int)len, name);
+        print_script(page, &calls->list[i], was_shown(page, number, &calls->list[i]));
+    }
+}
+
+static void print_breaks_in(const struct page *page, size_t number)
+{
+    for (size_t i = 0; i < page->run->break_count; i++) {
+        if (page->run->breaks[i].step != number) continue;
+        (void)fprintf(page->out, "%*s*** %s\n", STEP, "",
+                      word(page, lab_promise_text(page->run->breaks[i].promise)));
+    }
+}
+
+/* An actor's step is in its column; what the lab does is in none, and marked. */
 static void print_row(const struct page *page, size_t number)
 {
     const struct lab_step *step = &page->run->steps[number - 1];
-    bool is_time = step->actor == LAB_TIME;
+    bool is_lab = step->actor == LAB_TIME;
+    const char *lane = is_lab ? word(page, LAB_TEXT("[lab] ", "[实验室] ")) : "";
     size_t all = page->run->actor_count * (page->column + GAP);
-    size_t before = is_time ? 0 : (size_t)step->actor * (page->column + GAP);
-    size_t width = is_time ? all - GAP : page->column;
-    char *cell = cell_of(page, step, width);
-    const char *line = cell;
+    size_t before =
+        is_lab ? columns_of(lane, strlen(lane)) : (size_t)step->actor * (page->column + GAP);
+    char *cell = cell_of(page, step, is_lab ? all - GAP - before : page->column);
+    size_t len = 0;
 
-    for (unsigned n = 0; line && *line; n++) {
-        size_t len = strcspn(line, "\n");
+    for (const char *line = cell; line && *line; line += len + (line[len] == '\n')) {
+        bool is_first = line == cell;
 
-        if (n == 0) (void)fprintf(page->out, "%*zu  ", STEP - 2, number);
-        if (n > 0) (void)fprintf(page->out, "%*s", STEP, "");
-        (void)fprintf(page->out, "%*s", (int)before, "");
-        if (n == 0) {
-            columns_print(page->out, line, len, all - before);
-            print_state(page, step);
-        } else {
-            (void)fwrite(line, 1, len, page->out);
-        }
+        len = strcspn(line, "\n");
+        if (is_first) (void)fprintf(page->out, "%*zu  ", STEP - 2, number);
+        if (!is_first) (void)fprintf(page->out, "%*s", STEP, "");
+        columns_print(page->out, is_first ? lane : "", is_first ? strlen(lane) : 0, before);
+        columns_print(page->out, line, len, is_first ? all - before : 0);
+        if (is_first) print_state(page, number);
         (void)fputc('\n', page->out);
-        line += len + 1;
     }
     free(cell);
-    print_servers(page, step);
-    for (size_t i = 0; i < page->run->break_count; i++) {
-        if (page->run->breaks[i].step != number) continue;
-        (void)fprintf(page->out, "%*s*** %s: %s\n", STEP, "",
-                      lab_promise_name(page->run->breaks[i].promise),
-                      word(page, lab_promise_text(page->run->breaks[i].promise)));
-    }
+    print_servers(page, number);
+    print_scripts(page, number);
+    print_breaks_in(page, number);
 }
 
 static void print_lesson(const struct page *page)
@@ -181,7 +305,7 @@ static const char *heading(const struct page *page, const char *key)
         struct lab_text text;
     } headings[] = {{"{case}", {"case", "灯罩锁"}},
                     {":permits", {"permits", "许可"}},
-                    {":latch", {"latch", "门闩"}}};
+                    {":latch", {"latch", "闭锁"}}};
 
     for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++) {
         if (strstr(key, headings[i].part)) return word(page, headings[i].text);
@@ -222,18 +346,24 @@ static void print_head(const struct page *page)
 static void print_breaks(const struct page *page, const struct lab_break *breaks, size_t count)
 {
     if (count == 0 || breaks[0].promise == LAB_KEPT)
-        (void)fputs(word(page, LAB_TEXT("sound", "可靠")), page->out);
-    for (size_t i = 0; i < count && breaks[i].promise != LAB_KEPT; i++)
-        (void)fprintf(page->out, "%s%s %s %u", i > 0 ? ", " : "",
-                      lab_promise_name(breaks[i].promise),
-                      word(page, LAB_TEXT("at step", "在步骤")), breaks[i].step);
+        (void)fputs(word(page, LAB_TEXT("sound", "所有承诺都守住了")), page->out);
+    for (size_t i = 0; i < count && breaks[i].promise != LAB_KEPT; i++) {
+        const char *between = i > 0 ? word(page, LAB_TEXT(", ", "，")) : "";
+
+        if (page->language == LAB_CHINESE)
+            (void)fprintf(page->out, "%s第 %u 步“%s”", between, breaks[i].step,
+                          lab_promise_text(breaks[i].promise).zh);
+        else
+            (void)fprintf(page->out, "%s%s at step %u", between,
+                          lab_promise_name(breaks[i].promise), breaks[i].step);
+    }
 }
 
 static void print_verdict(const struct page *page)
 {
     const struct lab_run *run = page->run;
 
-    (void)fprintf(page->out, "\n%s: ", word(page, LAB_TEXT("Verdict", "结论")));
+    (void)fprintf(page->out, "\n%s", word(page, LAB_TEXT("Verdict: ", "结论：")));
     if (run->failure.text[0]) {
         (void)fprintf(page->out, "%s (%s)\n",
                       word(page, LAB_TEXT("it did not come to its end", "没有演到结尾")),
@@ -250,7 +380,7 @@ static void print_verdict(const struct page *page)
         (void)fputc('\n', page->out);
     }
     if (run->scenario->leads_to)
-        (void)fprintf(page->out, "%s: %s\n", word(page, LAB_TEXT("Next", "下一个")),
+        (void)fprintf(page->out, "%s%s\n", word(page, LAB_TEXT("Next: ", "下一个：")),
                       run->scenario->leads_to);
 }
 

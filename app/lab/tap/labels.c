@@ -80,25 +80,45 @@ static void name_script(struct lk_bytes text, char out[LABEL_SIZE])
     (void)snprintf(out, LABEL_SIZE, "<%.*s>", (int)len, text.data + skip);
 }
 
-void labels_learn_script(struct labels *labels, struct lk_bytes sha1, struct lk_bytes text)
+static size_t place_of(const struct labels *labels, const char *sha1)
 {
     size_t i = 0;
 
-    if (sha1.len != SHA1_LEN) return;
-    while (i < labels->script_count && memcmp(labels->script[i].sha1, sha1.data, SHA1_LEN) != 0)
+    while (i < labels->script_count && memcmp(labels->script[i].sha1, sha1, SHA1_LEN) != 0)
         i++;
+    return i;
+}
+
+void labels_learn_script(struct labels *labels, struct lk_bytes sha1, struct lk_bytes text)
+{
+    if (sha1.len != SHA1_LEN) return;
+    size_t i = place_of(labels, sha1.data);
     if (i == LABELS_SCRIPTS_MAX) return;
     memcpy(labels->script[i].sha1, sha1.data, SHA1_LEN);
     name_script(text, labels->script[i].label);
     if (i == labels->script_count) labels->script_count++;
+    if (!labels->script[i].text) labels->script[i].text = strndup(text.data, text.len);
+}
+
+void labels_done(struct labels *labels)
+{
+    for (size_t i = 0; i < labels->script_count; i++)
+        free(labels->script[i].text);
+    labels->script_count = 0;
 }
 
 static const char *find_script(const struct labels *labels, const char *sha1)
 {
-    for (size_t i = 0; i < labels->script_count; i++) {
-        if (memcmp(labels->script[i].sha1, sha1, SHA1_LEN) == 0) return labels->script[i].label;
-    }
-    return "<script>";
+    size_t i = place_of(labels, sha1);
+
+    return i < labels->script_count ? labels->script[i].label : "<script>";
+}
+
+const char *labels_script_text(const struct labels *labels, struct lk_bytes sha1)
+{
+    size_t i = sha1.len == SHA1_LEN ? place_of(labels, sha1.data) : labels->script_count;
+
+    return i < labels->script_count ? labels->script[i].text : NULL;
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 
 enum { LABELS_TOKENS_MAX = 64, LABELS_SCRIPTS_MAX = 48, LABEL_SIZE = 64, LABEL_VALUE_SIZE = 80 };
 
-/* All values; threads: one at a time. Zero is empty. */
+/* Threads: one at a time. Zero is empty; end it with labels_done(). */
 struct labels {
     size_t token_count;
     struct {
@@ -25,14 +25,19 @@ struct labels {
     struct {
         char sha1[41];
         char label[LABEL_SIZE];
+        char *text; /* owned; NULL: there was no memory */
     } script[LABELS_SCRIPTS_MAX];
 };
+
+void labels_done(struct labels *labels);
 
 /* A new scenario: forget the tokens; scripts stay as they are. */
 void labels_forget_tokens(struct labels *labels);
 
 /* The server told the digest of this text. */
 void labels_learn_script(struct labels *labels, struct lk_bytes sha1, struct lk_bytes text);
+/* The text of that digest; borrowed; NULL: it is unknown. */
+const char *labels_script_text(const struct labels *labels, struct lk_bytes sha1);
 
 /* The label of a token, which is of `actor` if it is new. */
 const char *labels_meet(struct labels *labels, const char *actor, struct lk_bytes token);

@@ -254,6 +254,21 @@ static long next_request(const struct tap *tap, const struct link *link, size_t 
     return len;
 }
 
+static char *script_of(struct tap *tap, const struct link *link, struct lk_bytes request)
+{
+    struct protocol_speaker who = speaker_of(tap, link);
+
+    return spoken_on(tap, link)->script ? spoken_on(tap, link)->script(&who, request) : NULL;
+}
+
+/* As it is shown, without a reply; owned. */
+static struct tap_call call_of(struct tap *tap, const struct link *link, struct lk_bytes request)
+{
+    return (struct tap_call){.command = print_request(tap, link, request),
+                             .script = script_of(tap, link, request),
+                             .server = tap->wires[link->wire].server};
+}
+
 static enum protocol_kind kind_of(struct tap *tap, const struct link *link, struct lk_bytes request,
                                   const char *text)
 {
@@ -290,27 +305,26 @@ static bool survey(struct tap *tap, struct link *link, bool *out_is_point)
 static void note_request(struct tap *tap, struct link *link, struct lk_bytes request)
 {
     struct protocol_speaker who = speaker_of(tap, link);
-    char *text = print_request(tap, link, request);
-    enum protocol_kind kind = kind_of(tap, link, request, text);
+    struct tap_call call = call_of(tap, link, request);
+    enum protocol_kind kind = kind_of(tap, link, request, call.command);
     struct pending *pending = &link->pending[link->pending_count];
+    bool is_noted = link->pending_count < TAP_PENDING_MAX && kind != PROTOCOL_UNANSWERED;
 
-    if (link->pending_count < TAP_PENDING_MAX && kind != PROTOCOL_UNANSWERED) {
+    if (is_noted) {
         *pending = (struct pending){.call = CALL_NOT_SHOWN,
                                     .request = memdup(request.data, request.len),
                                     .request_len = request.len};
         (void)spoken_on(tap, link)->learn(&who, request, (struct lk_bytes){0});
         link->pending_count++;
-        if (link->is_watchdog) {
-            free(tap->wires[link->wire].renewal);
-            tap->wires[link->wire].renewal = text;
-            text = NULL;
-        } else if (kind == PROTOCOL_SHOWN) {
-            pending->call = tap_add_call(
-                tap, (struct tap_call){.command = text, .server = tap->wires[link->wire].server});
-            text = NULL;
-        }
     }
-    free(text);
+    if (is_noted && link->is_watchdog) {
+        tap_call_free(&tap->wires[link->wire].renewal);
+        tap->wires[link->wire].renewal = call;
+    } else if (is_noted && kind == PROTOCOL_SHOWN) {
+        pending->call = tap_add_call(tap, call);
+    } else {
+        tap_call_free(&call);
+    }
 }
 
 char *link_first(struct tap *tap, const struct link *link)
@@ -326,9 +340,10 @@ void link_show_lost(struct tap *tap, const struct link *link, const char *why)
 
     for (size_t used = 0; used < link->up.len; used += request.len) {
         if (next_request(tap, link, used, &request) <= 0) return;
-        (void)tap_add_call(tap, (struct tap_call){.command = print_request(tap, link, request),
-                                                  .reply = strdup(why),
-                                                  .server = tap->wires[link->wire].server});
+        struct tap_call call = call_of(tap, link, request);
+
+        call.reply = strdup(why);
+        (void)tap_add_call(tap, call);
     }
 }
 

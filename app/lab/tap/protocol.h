@@ -48,6 +48,8 @@ struct protocol {
     void (*print_request)(const struct protocol_speaker *who, struct lk_bytes request, FILE *out);
     void (*print_reply)(const struct protocol_speaker *who, struct lk_bytes request,
                         struct lk_bytes reply, FILE *out);
+    /* The Lua text that it runs; owned; NULL: none that is known. A NULL function: there are no scripts. */
+    char *(*script)(const struct protocol_speaker *who, struct lk_bytes request);
     /* Take note of a request that goes up (reply.data is NULL), and of what was replied. True: from now on a message
        may come because of it. */
     bool (*learn)(const struct protocol_speaker *who, struct lk_bytes request,

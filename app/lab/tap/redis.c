@@ -48,6 +48,18 @@ static void print_reply(const struct protocol_speaker *who, struct lk_bytes requ
     labels_print_reply(who->labels, who->actor, words.word[0], reply, out);
 }
 
+static char *script_of(const struct protocol_speaker *who, struct lk_bytes request)
+{
+    struct resp_words words;
+    const char *text = NULL;
+
+    resp_read_words(request.data, request.len, &words);
+    if (words.count < 2) return NULL;
+    if (is_verb(&words, "EVAL")) return strndup(words.word[1].data, words.word[1].len);
+    if (is_verb(&words, "EVALSHA")) text = labels_script_text(who->labels, words.word[1]);
+    return text ? strdup(text) : NULL;
+}
+
 /* Which digest is which script: SCRIPT LOAD tells, or EVALSHA that was refused and then EVAL. */
 static bool learn(const struct protocol_speaker *who, struct lk_bytes request,
                   struct lk_bytes reply)
@@ -108,6 +120,7 @@ const struct protocol protocol_redis = {
     .kind = kind_of,
     .print_request = print_request,
     .print_reply = print_reply,
+    .script = script_of,
     .learn = learn,
     .tame = tame,
     .event = event_of,

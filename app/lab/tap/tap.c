@@ -151,9 +151,10 @@ void tap_forget(struct tap *tap, size_t kept)
         struct wire *wire = &tap->wires[i];
 
         if (i >= kept) tap_wire_close(tap, (int)i);
-        free(wire->renewal);
+        tap_call_free(&wire->renewal);
+        wire->renewal = (struct tap_call){0};
         free(wire->message);
-        wire->renewal = wire->message = NULL;
+        wire->message = NULL;
         wire->told = TAP_RUNS;
     }
     if (tap->wire_count > kept) tap->wire_count = kept;
@@ -348,9 +349,9 @@ bool tap_wait_renewals(struct tap *tap, int wire, unsigned count, int64_t limit_
         is_there = tap->wires[wire].renewals >= goal;
     } while (!is_there && wait_locked(tap, deadline_ms));
     if (is_there && asprintf(&reply, "1 (%u times)", count) >= 0) {
-        (void)tap_add_call(tap,
-                           (struct tap_call){.command = tap->wires[wire].renewal, .reply = reply});
-        tap->wires[wire].renewal = NULL;
+        tap->wires[wire].renewal.reply = reply;
+        (void)tap_add_call(tap, tap->wires[wire].renewal);
+        tap->wires[wire].renewal = (struct tap_call){0};
     }
     (void)pthread_mutex_unlock(&tap->mutex);
     return is_there;

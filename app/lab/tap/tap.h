@@ -48,6 +48,7 @@ struct tap_call {
     char *command;
     char *reply;     /* NULL: none came */
     unsigned server; /* of TAP_SERVER_LIST */
+    char *script;    /* the Lua text that it ran; NULL: none that is known */
 };
 
 struct tap_calls {
@@ -55,8 +56,9 @@ struct tap_calls {
     size_t count;
 };
 
+void tap_call_free(const struct tap_call *call); /* its strings */
 void tap_calls_free(struct tap_calls *calls);
-/* Takes command and reply, also when it fails for want of memory. */
+/* Takes its strings, also when it fails for want of memory. */
 bool tap_calls_add(struct tap_calls *calls, struct tap_call call);
 /* One that was made behind the tap, by whatever the format says. */
 void tap_calls_show(struct tap_calls *calls, unsigned server, const char *reply, const char *format,

@@ -9,16 +9,17 @@
 
 #include "tap_inside.h"
 
-static void free_call(const struct tap_call *call)
+void tap_call_free(const struct tap_call *call)
 {
     free(call->command);
     free(call->reply);
+    free(call->script);
 }
 
 void tap_calls_free(struct tap_calls *calls)
 {
     for (size_t i = 0; i < calls->count; i++)
-        free_call(&calls->list[i]);
+        tap_call_free(&calls->list[i]);
     free(calls->list);
     *calls = (struct tap_calls){0};
 }
@@ -27,7 +28,7 @@ bool tap_calls_add(struct tap_calls *calls, struct tap_call call)
 {
     struct tap_call *list = realloc(calls->list, (calls->count + 1) * sizeof *list);
 
-    if (!list) free_call(&call);
+    if (!list) tap_call_free(&call);
     if (!list) return false;
     calls->list = list;
     list[calls->count++] = call;
@@ -73,7 +74,7 @@ static void leave_out_idle_undos(struct tap_calls *calls)
 
     for (size_t i = 0; i < calls->count; i++) {
         if (is_idle_undo(&calls->list[i]))
-            free_call(&calls->list[i]);
+            tap_call_free(&calls->list[i]);
         else
             calls->list[kept++] = calls->list[i];
     }

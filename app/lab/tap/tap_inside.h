@@ -66,7 +66,7 @@ struct wire {
     char point[TAP_POINT_SIZE]; /* of the first wire: of all; "": none */
     enum tap_state told;        /* by tap_tell(), of the first wire */
     unsigned renewals;          /* of its watchdog, that were granted */
-    char *renewal;              /* owned: the last one's command */
+    struct tap_call renewal;    /* owned: the last one, without a reply */
     enum wire_wait wait;
     bool has_asked;     /* tap_has_asked() */
     unsigned channels;  /* subscribed to */
@@ -126,7 +126,7 @@ int link_port(int *out_port);
 
 /* ---- tap_calls.c ---------------------------------------------------------------------------------- */
 
-/* Show a call; takes command and reply. Its index. */
+/* Show a call; takes its strings. Its index. */
 int tap_add_call(struct tap *tap, struct tap_call call);
 /* Whether a redlock takes back what it asked for in vain: that belongs to the try, nobody stops there. */
 bool tap_calls_is_undo(const char *command);

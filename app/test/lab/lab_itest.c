@@ -345,7 +345,7 @@ TEST(the_command_lists_and_runs)
     assert_chinese(json_string_value(json_object_get(json_array_get(list, 0), "title")));
     json_decref(list);
     run_one(out, "thread-lock", "--lang=zh");
-    assert_non_null(strstr(out, "oversold 在步骤 4，符合预期"));
+    assert_non_null(strstr(out, "结论：第 4 步“超卖：订单比库存多”，符合预期"));
     run_one(out, "paused-process", "--json");
     json_t *run = json_loads(out, 0, NULL);
     assert_true(json_is_true(json_object_get(json_object_get(run, "verdict"), "isExpected")));

@@ -11,6 +11,16 @@ static char set_command[] = "SET seckill:{lamp}:lock A#1";
 static char set_reply[] = "OK";
 static char lost_command[] = "GET \"seckill:{lamp}:stock\"";
 
+static char release_command[] = "EVALSHA mutex_release.lua 2 seckill:{lamp}:lock wake A#1";
+static char release_reply[] = "0";
+static char release_text[] = "-- Compare and delete.\n"
+                             "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end\n"
+                             "redis.call('DEL', KEYS[1])\n"
+                             "return 1\n";
+static char clock_command[] = "TIME";
+static char clock_reply[] = "[<seconds>, <microseconds>]";
+static char take_command[] = "SET seckill:{lamp}:lock A#1 NX PX 2100";
+
 static struct tap_call calls[] = {{.command = set_command, .reply = set_reply},
                                   {.command = lost_command}};
 
@@ -81,7 +91,7 @@ TEST(text_tells_who_did_what_and_what_came_of_it)
     assert_has(text, "GET \":stock\" -> ...\n");
     assert_has(text, "told: created\n");
     assert_has(text, "A#1       for ever");
-    assert_has(text, "*** oversold: more orders than units\n");
+    assert_has(text, "*** more orders than units\n");
     assert_has(text, "Verdict: oversold at step 2, as expected\nNext: another\n");
     free(text);
 }
@@ -132,6 +142,62 @@ TEST(a_column_is_called_by_what_its_key_is)
     char *text = text_in(LAB_ENGLISH);
 
     assert_has(text, "permits   TTL      case      TTL      stock");
+    free(text);
+}
+
+TEST(a_script_is_shown_with_the_line_that_decided)
+{
+    static struct tap_call release = {
+        .command = release_command, .reply = release_reply, .script = release_text};
+
+    run.steps[0].calls = (struct tap_calls){&release, 1};
+    char *text = text_in(LAB_ENGLISH);
+    assert_has(text, "\n    | Lua: mutex_release.lua\n    |     1  -- Compare and delete.\n"
+                     "    | >   2  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end\n"
+                     "    |     3  redis.call('DEL', KEYS[1])\n");
+    free(text);
+    text = render_json(&run, LAB_ENGLISH);
+    assert_non_null(text);
+    assert_has(text, "\"script\":{\"at\":0,\"decided\":2,\"lines\":[1,2,3,4]}");
+    assert_has(text, "\"scripts\":[{\"name\":\"mutex_release.lua\",\"text\":\"-- Compare");
+    free(text);
+}
+
+TEST(what_a_step_is_not_about_is_named_and_folded)
+{
+    static struct tap_call both[] = {{.command = lost_command},
+                                     {.command = clock_command, .reply = clock_reply}};
+
+    run.steps[0].calls = (struct tap_calls){both, 2};
+    char *text = text_in(LAB_ENGLISH);
+    assert_has(text, "(and: clock)\n");
+    assert_null(strstr(text, "<seconds>"));
+    free(text);
+    text = render_json(&run, LAB_CHINESE);
+    assert_non_null(text);
+    assert_has(text, "\"aside\":\"时钟\"");
+    free(text);
+    run.steps[0].calls = (struct tap_calls){&both[1], 1}; /* the step is about it */
+    text = text_in(LAB_ENGLISH);
+    assert_has(text, "TIME -> [<seconds>, <microseconds>]\n");
+    free(text);
+}
+
+TEST(a_lease_is_a_number_and_the_lab_has_a_lane_of_its_own)
+{
+    static struct tap_call take = {.command = take_command, .reply = set_reply};
+
+    run.steps[0].calls = (struct tap_calls){&take, 1};
+    run.steps[0].state.lock[0].lease = LAB_LEASED;
+    char *text = text_in(LAB_ENGLISH);
+    assert_has(text, "A#1       2100 ");
+    assert_has(text, "\n 2  [lab] the lease ends ");
+    assert_has(text, "-         0 ");
+    free(text);
+    text = render_json(&run, LAB_ENGLISH);
+    assert_non_null(text);
+    assert_has(text, "\"ttl\":\"lease\",\"ms\":2100}");
+    assert_has(text, "\"ttl\":\"free\",\"ms\":0}");
     free(text);
 }
 

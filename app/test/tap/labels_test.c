@@ -13,6 +13,7 @@ static struct labels labels;
 
 BEFORE_EACH()
 {
+    labels_done(&labels);
     labels = (struct labels){0};
 }
 
@@ -71,7 +72,10 @@ TEST(moments_and_entries_lose_their_digits)
 TEST(scripts_go_by_their_file)
 {
     assert_prints("A", SHA1, "<script>");
+    assert_null(labels_script_text(&labels, lk_bytes_of(SHA1)));
     labels_learn_script(&labels, lk_bytes_of(SHA1), lk_bytes_of("-- Compare and delete, then"));
+    assert_string_equal(labels_script_text(&labels, lk_bytes_of(SHA1)),
+                        "-- Compare and delete, then");
     assert_prints("A", SHA1, "mutex_release.lua");
     labels_learn_script(&labels, lk_bytes_of(SHA1),
                         lk_bytes_of("error('NOTOWNER it is')\n-- Sell one unit each"));
