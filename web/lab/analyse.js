@@ -233,7 +233,7 @@ function firstsOf(run, actors, locks) {
 /**
  * @param {object} run as the service tells it; in a play that one has chosen, steps have their choice of the schedule, too
  * @returns {{actors: object[], locks: object[], marks: string[], firsts: object}} actors have name, way, states (by step); locks have
- *   key, server, bars, blips; marks are one for each step; firsts tell when each kind of bar first
+ *   key, server, bars, blips, leases (ms by step); marks are one for each step; firsts tell when each kind of bar first
  *   shows
  */
 export function analyse(run) {
@@ -243,6 +243,7 @@ export function analyse(run) {
     server: server ?? null,
     bars: barsOf(run, i),
     blips: blipsOf(run, i),
+    leases: run.steps.map(({ locks: list }) => list[i].ms),
   }));
   const marks = run.steps.map((step, i) => markOf(step, i, actors));
   return { actors, locks, marks, firsts: firstsOf(run, actors, locks) };

@@ -23,7 +23,7 @@ const { t } = i18n;
 const root = document.getElementById('main');
 const aside = h('div.aside');
 const article = h('article.lesson');
-const isWide = matchMedia('(min-width: 64rem)');
+const isWide = matchMedia('(min-width: 80rem)');
 
 /* What is known of the service, and what is looked at. */
 let scenarios = [];
@@ -78,6 +78,12 @@ function opening(scenario) {
     h('h1', { tabindex: -1, text: scenario.title }),
     h('p.lead', scenario.lesson),
   );
+}
+
+/* Once it is played, the picture needs the room. */
+function foldLesson() {
+  const lead = article.querySelector('.opening > .lead');
+  lead?.replaceWith(h('details', h('summary', t('scenario.lesson')), lead.cloneNode(true)));
 }
 
 function pairs() {
@@ -230,6 +236,7 @@ function showRuns(list, keepsFocus) {
     for (const view of views) view.show(step, seen);
   };
 
+  foldLesson();
   for (const { name } of list) read.add(name);
   session.set(READ, [...read]);
   showChooser();

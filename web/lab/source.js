@@ -3,7 +3,7 @@
  * the source itself: a call of lockkit, or of the step that the textbook's guards share, or the word of
  * the command. Where none fits, none is marked.
  */
-import { h, setAttribute } from '../shared/dom.js';
+import { h } from '../shared/dom.js';
 import { kindOfCall } from './analyse.js';
 
 const FILE = /^==> (\S+) <==$/;
@@ -93,9 +93,55 @@ export function linesOf(files, step) {
   };
 }
 
+/* Lines of a function around the marked ones: what is worth reading. */
+function excerptOf(lines, marked) {
+  const AROUND = 4;
+  const wanted = new Set();
+  for (const at of marked) {
+    const begin = lines.findLastIndex((text, i) => i <= at && /^\S/.test(text) && text !== '{');
+    const end = lines.findIndex((text, i) => i >= at && text.startsWith('}'));
+    for (let i = Math.max(begin, at - AROUND); i <= Math.min(end, at + AROUND); i++) wanted.add(i);
+  }
+  return [...wanted].filter((i) => lines[i] !== '').sort((one, other) => one - other);
+}
+
+/**
+ * What is worth reading of the C and the Lua that a step ran.
+ *
+ * @returns {{name: string, lines: string[], shown: number[], live: number|null, also: number[]}[]} lines count from 0
+ */
+export function piecesOf(files, step, scripts) {
+  const { live, all } = linesOf(files, step);
+  const inC = files.map(({ name, lines }, file) => {
+    const also = all.filter((one) => one.file === file).map(({ line }) => line);
+    return { name, lines, shown: excerptOf(lines, also), live: live?.file === file ? live.line : null, also };
+  });
+  const inLua = step.calls
+    .filter(({ script }) => script)
+    .map(({ script: { at, decided, lines } }) => ({
+      name: scripts[at].name,
+      lines: scripts[at].text.split('\n'),
+      shown: lines.map((line) => line - 1),
+      live: decided > 0 ? decided - 1 : null,
+      also: [],
+    }));
+  const isFirst = ({ name, live: line }, i, list) =>
+    list.findIndex((other) => other.name === name && other.live === line) === i;
+  return [...inC.filter(({ shown }) => shown.length > 0), ...inLua.filter(isFirst)];
+}
+
 /* ---- on the page ------------------------------------------------------------------------------- */
 
 function splitComment(text, isInside) {
+  const lua = /^(.*?)((?:^|\s)-- .*)$/.exec(text);
+  if (lua)
+    return {
+      parts: [
+        [lua[1], false],
+        [lua[2], true],
+      ].filter(([part]) => part !== ''),
+      isInside: false,
+    };
   const start = isInside ? 0 : text.indexOf('/*');
   if (start < 0) return { parts: [[text, false]], isInside: false };
   const end = text.indexOf('*/', isInside ? 0 : start + 2);
@@ -110,97 +156,69 @@ function splitComment(text, isInside) {
   };
 }
 
-function codeRows(lines) {
+function codeList({ name, lines, shown, live, also }, t) {
   let isInside = false;
-  return lines.map((text, i) => {
+  const rows = lines.map((text, i) => {
     const split = splitComment(text, isInside);
     isInside = split.isInside;
-    const code = h(
-      'code',
-      split.parts.map(([part, isComment]) => h('span', { class: isComment ? 'comment' : null, text: part })),
+    const mark = i === live ? 'live' : also.includes(i) ? 'also' : null;
+    const parts = split.parts.map(([part, isComment]) =>
+      h('span', { class: isComment ? 'comment' : null, text: part }),
     );
-    const sign = h('span.unseen', '');
-    return { node: h('li', { 'data-line': i + 1 }, code, sign), sign };
+    const sign = mark ? h('span.unseen', ` ← ${t(`source.${mark}`)}`) : null;
+    return h('li', { 'data-line': i + 1, 'data-mark': mark }, h('code', parts), sign);
   });
+  const after = (i, at) => at > 0 && shown[at - 1] < i - 1;
+  const parts = shown.flatMap((i, at) => [after(i, at) ? h('li', { class: 'gap', text: '…' }) : null, rows[i]]);
+  return h(
+    'figure.piece',
+    h('figcaption', name),
+    h('div', { class: 'codebox', tabindex: 0, role: 'group', 'aria-label': name }, h('ol.code', parts)),
+  );
 }
 
+const wholeOf = ({ name, lines }) => ({ name, lines, shown: [...lines.keys()], live: null, also: [] });
+
 /**
- * The panel with the source. show(step, actor) marks what that step issued; nothing to mark is fine.
+ * The panel with the source. show(step, actor) shows what that step ran, marked; nothing to mark is fine.
  *
  * @param {object} i18n
+ * @param {object[]} scripts of the run
  * @param {(name: string) => Promise<string|null>} load the text of a guard
  */
-export function createSource(i18n, load) {
+export function createSource(i18n, scripts, load) {
   const { t } = i18n;
   const title = h('h3');
   const note = h('p.muted.small');
-  const tabs = h('div', { class: 'files', role: 'group' });
-  const list = h('ol.code');
-  const box = h('div', { class: 'codebox', tabindex: 0, role: 'region' }, list);
-  const root = h('section.source', title, note, tabs, box);
-  let way = null;
-  let files = [];
-  let open = -1;
-  let rows = [];
-  let marks = { live: null, all: [] };
+  const pieces = h('div.pieces');
+  const whole = h('div.pieces');
+  const more = h('details', h('summary', t('source.files')), whole);
+  const root = h('section.source', title, note, pieces, more);
+  const texts = new Map();
 
-  setAttribute(tabs, 'aria-label', t('source.files'));
-
-  function openFile(index) {
-    if (open !== index) {
-      rows = codeRows(files[index].lines);
-      list.replaceChildren(...rows.map(({ node }) => node));
-      setAttribute(box, 'aria-label', files[index].name);
-      box.scrollTop = 0;
-    }
-    open = index;
-    [...tabs.children].forEach((tab, i) => setAttribute(tab, 'aria-pressed', i === index ? 'true' : 'false'));
-    const { live, all } = marks;
-    rows.forEach(({ node, sign }, i) => {
-      const isLive = live?.file === index && live.line === i;
-      const isMarked = all.some(({ file, line }) => file === index && line === i);
-      setAttribute(node, 'data-mark', isLive ? 'live' : isMarked ? 'also' : null);
-      sign.textContent = isLive ? ` ← ${t('source.live')}` : isMarked ? ` ← ${t('source.also')}` : '';
-    });
-    const row = rows[live?.file === index ? live.line : -1]?.node;
-    if (row) box.scrollTop = row.offsetTop - box.clientHeight / 2;
-  }
-
-  function showTabs() {
-    tabs.replaceChildren(
-      ...files.map(({ name }, i) =>
-        h('button', { type: 'button', class: 'quiet', text: name, on: { click: () => openFile(i) } }),
-      ),
-    );
-  }
+  more.addEventListener('toggle', () => {
+    if (more.open)
+      whole.replaceChildren(...(texts.get(more.dataset.way) ?? []).map((file) => codeList(wholeOf(file), t)));
+  });
 
   return {
     node: root,
-    async show(step, actor) {
-      const next = actor?.way ?? '';
-      title.textContent = next ? t('source.title', { guard: next }) : t('source.none.title');
-      note.textContent = next ? t('source.note') : t('source.none');
-      for (const part of [tabs, box]) part.hidden = next === '';
-      if (next === '') {
-        way = null;
-        return;
+    async show(step, { name, way }) {
+      if (way && !texts.has(way)) {
+        const text = await load(way);
+        if (text !== null) texts.set(way, filesOf(text));
       }
-      if (next !== way) {
-        way = next;
-        const text = await load(next);
-        if (way !== next) return;
-        if (text === null) {
-          way = null;
-          note.textContent = t('source.away');
-          for (const part of [tabs, box]) part.hidden = true;
-          return;
-        }
-        files = filesOf(text);
-        open = -1;
-        showTabs();
-      }
-      marks = step.actor === actor.name ? linesOf(files, step) : { live: null, all: [] };
-      openFile(marks.live?.file ?? Math.max(open, 0));
+      const files = texts.get(way) ?? [];
+      const list = step.actor === name || step.actor === null ? piecesOf(step.actor ? files : [], step, scripts) : [];
+      const isAway = way !== '' && files.length === 0;
+      if (more.dataset.way !== way) more.open = false;
+      more.dataset.way = way;
+      more.hidden = files.length === 0;
+      title.textContent = way ? t('source.title', { guard: way }) : t('source.none.title');
+      note.textContent = isAway
+        ? t('source.away')
+        : t(list.length > 0 ? 'source.note' : way ? 'source.still' : 'source.none');
+      pieces.replaceChildren(...list.map((piece) => codeList(piece, t)));
     },
   };
 }

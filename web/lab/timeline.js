@@ -8,8 +8,9 @@ import { h, setAttribute, svg } from '../shared/dom.js';
 import { analyse, concerns, isCounter, isOfStock, kindOfCall } from './analyse.js';
 
 const HEAD = 26;
-const ACTOR = 46;
-const LOCK = 34;
+const ACTOR = matchMedia('(max-height: 50rem)').matches ? 36 : 46;
+const LAB = 30;
+const LOCK = 44;
 const NUMBER = 28;
 const COLUMN_MIN = 44;
 const COLUMN_MAX = 180;
@@ -69,7 +70,8 @@ function labelOf(lock, locks, t) {
   return t('lane.lock.of', { name: /\{(.*?)\}/.exec(lock.key)?.[1] ?? lock.key });
 }
 
-function layOut(model, t) {
+/* What the lab does itself is in a lane of its own, below the actors. */
+function layOut(model, hasLab, t) {
   const rows = [];
   let y = HEAD;
   const add = (kind, height, label, part) => {
@@ -78,6 +80,7 @@ function layOut(model, t) {
   };
 
   for (const actor of model.actors) add('actor', ACTOR, actor.name, actor);
+  if (hasLab) add('lab', LAB, t('lane.lab'), null);
   y += 8;
   for (const lock of model.locks) add('lock', LOCK, labelOf(lock, model.locks, t), lock);
   add('stock', NUMBER, t('lane.stock'), null);
@@ -145,6 +148,13 @@ function lockLane(row, x, seen, t) {
       }),
     ),
     bars.filter(({ lapses, to }) => lapses && to < seen).map(({ to }) => markAt('lapse', x(to), row.middle)),
+    row.part.leases
+      .slice(0, seen)
+      .map((ms, i) =>
+        ms === undefined
+          ? null
+          : svg('text', { x: x(i) + 5, y: row.middle + 22, class: ms === 0 ? 'ttl over' : 'ttl', text: ms }),
+      ),
     row.part.blips
       .filter((i) => i < seen)
       .map((i) => svg('rect', { x: x(i) - 7, y: row.middle - 11, width: 14, height: 22, rx: 4, class: 'bar lease' })),
@@ -213,15 +223,9 @@ function drawLanes({ run, model, layout, x, width, seen, t }) {
   const first = layout.rows.find(({ kind }) => kind === 'lock') ?? layout.rows.find(({ kind }) => kind === 'stock');
   const stock = layout.rows.find(({ kind }) => kind === 'stock');
   const steps = run.steps.slice(0, seen);
-  const yOf = (step, i) => {
-    const own = layout.rows.find(({ kind, part }) => kind === 'actor' && part.name === step.actor);
-    if (own) return own.middle;
-    const touched = layout.rows.find(
-      ({ kind, part }) =>
-        kind === 'lock' && step.calls.some((call) => concerns(call, part) || call.server === part.server),
-    );
-    return model.marks[i] === 'lapse' ? null : (touched ?? first).middle;
-  };
+  const lab = layout.rows.find(({ kind }) => kind === 'lab');
+  const yOf = ({ actor }) =>
+    (layout.rows.find(({ kind, part }) => kind === 'actor' && part.name === actor) ?? lab).middle;
   return [
     layout.rows.map((row) => svg('path', { d: `M0 ${row.middle}H${width}`, class: `lane ${row.kind}` })),
     svg('path', { d: `M0 ${first.top - 4}H${width}`, class: 'divide' }),
@@ -229,17 +233,15 @@ function drawLanes({ run, model, layout, x, width, seen, t }) {
       svg('text', { x: x(i), y: 17, class: i < seen ? 'step-number' : 'step-number unknown', text: step.step }),
     ),
     steps.map((step, i) =>
-      step.actor === null ? svg('path', { d: `M${x(i)} ${HEAD}V${stock.top}`, class: 'passing' }) : null,
+      step.actor === null ? svg('path', { d: `M${x(i)} ${lab.middle}V${stock.top}`, class: 'passing' }) : null,
     ),
     layout.rows.map((row) => {
       if (row.kind === 'actor') return actorLane(row, run, x, seen);
+      if (row.kind === 'lab') return null;
       return row.kind === 'lock' ? lockLane(row, x, seen, t) : numberLane(row, run, x, seen);
     }),
     steps.map((step, i) => reach(step, i, model.marks[i], layout.rows, x)),
-    steps.map((step, i) => {
-      const y = yOf(step, i);
-      return y === null ? null : markAt(model.marks[i], x(i), y);
-    }),
+    steps.map((step, i) => markAt(model.marks[i], x(i), yOf(step))),
   ];
 }
 
@@ -252,7 +254,8 @@ function drawLanes({ run, model, layout, x, width, seen, t }) {
  */
 export function createTimeline(run, t, { columns, onChoose, onLook }) {
   const model = analyse(run);
-  const layout = layOut(model, t);
+  const hasLab = run.steps.some(({ actor }) => actor === null);
+  const layout = layOut(model, hasLab, t);
   const band = svg('rect', { class: 'now', y: 0, height: layout.height, rx: 6 });
   const glance = svg('rect', { class: 'glance', y: 0, height: layout.height, rx: 6 });
   const drawing = svg('g');

@@ -14,7 +14,9 @@ import { createTimeline, sign } from './timeline.js';
 const sentence = (step, t) => t('step.text', { actor: step.actor ?? t('step.time'), did: step.did });
 
 function lockWords(lock, t) {
+  if (lock.ms === 0) return t('lease.over');
   if (lock.ttl === 'down' || lock.ttl === 'free') return t(`lease.${lock.ttl}`);
+  if (lock.ms > 0 && !isCounter(lock)) return t('lease.ms', lock);
   return isCounter(lock) ? lock.owner : t(`lease.${lock.ttl}`, { owner: lock.owner });
 }
 
@@ -39,6 +41,24 @@ function callRow({ server, command, reply }) {
   );
 }
 
+/* What the step is not about is named, and behind a click. */
+function asideRow(calls, t) {
+  const about = [...new Set(calls.map(({ aside }) => aside))].join(t('step.aside.and'));
+  return h(
+    'li',
+    h(
+      'details.asides',
+      h('summary', t('step.aside', { count: calls.length, about })),
+      h('ol.calls', calls.map(callRow)),
+    ),
+  );
+}
+
+function callRows(calls, t) {
+  const asides = calls.filter(({ aside }) => aside);
+  return [...calls.filter(({ aside }) => !aside).map(callRow), ...(asides.length > 0 ? [asideRow(asides, t)] : [])];
+}
+
 function stateRows(step, run, t) {
   const pair = (term, value, tone) => h('div', { 'data-tone': tone }, h('dt', term), h('dd', value));
   const isTooMany = step.orders > run.units;
@@ -57,22 +77,13 @@ function createDetail(run, whose, t) {
   const heading = h('h3');
   const did = h('p.did');
   const breaks = h('p.breaks');
+  const sent = h('h4');
   const calls = h('ol.calls');
   const none = h('p.muted.small', t('step.commands.none'));
   const state = h('dl.state');
 
   return {
-    node: h(
-      'section.detail.card',
-      heading,
-      did,
-      breaks,
-      h('h4', t('step.state')),
-      state,
-      h('h4', t('step.commands')),
-      none,
-      calls,
-    ),
+    node: h('section.detail.card', heading, did, breaks, sent, none, calls, h('h4', t('step.state')), state),
     show(step) {
       setText(heading, `${whose}${t('player.now', { step: step.step, count: run.steps.length })}`);
       setText(did, sentence(step, t));
@@ -80,7 +91,8 @@ function createDetail(run, whose, t) {
       setText(breaks, step.breaks ? t('step.breaks', { promise: t(`promise.${step.breaks}`) }) : '');
       none.hidden = step.calls.length > 0;
       calls.hidden = step.calls.length === 0;
-      calls.replaceChildren(...step.calls.map(callRow));
+      calls.replaceChildren(...callRows(step.calls, t));
+      setText(sent, t(step.actor === null ? 'step.commands.lab' : 'step.commands'));
       state.replaceChildren(...stateRows(step, run, t).filter(Boolean));
     },
   };
@@ -98,7 +110,7 @@ function stepItem(step, mark, { t, onChoose, onLook }) {
         click: () => onChoose(step.step),
         focus: () => onLook(step.step),
         blur: () => onLook(null),
-        mouseenter: () => onLook(step.step),
+        mousemove: () => onLook(step.step) /* not mouseenter: the page may move below a pointer that rests */,
         mouseleave: () => onLook(null),
       },
     },
@@ -107,7 +119,7 @@ function stepItem(step, mark, { t, onChoose, onLook }) {
     h(
       'span.words',
       h('strong', step.actor ?? t('step.time')),
-      h('span', ` ${step.did}`),
+      h('span', step.actor ? ` ${step.did}` : t('step.text', { actor: '', did: step.did })),
       step.breaks ? h('span.breaks', t(`promise.${step.breaks}`)) : null,
     ),
   );
@@ -170,7 +182,7 @@ function createLegend({ marks, firsts }, t) {
   return {
     node: h(
       'details',
-      { class: 'legend', open: matchMedia('(min-width: 64rem)').matches },
+      { class: 'legend', open: matchMedia('(min-width: 64rem) and (min-height: 50rem)').matches },
       h('summary', t('timeline.legend')),
       h(
         'ul',
@@ -195,7 +207,7 @@ export function createView(run, { i18n, columns, guess, next, heading, onChoose 
   const count = run.steps.length;
   const whose = heading ? `${run.number} · ` : ''; /* parts of two runs may follow each other */
   const detail = createDetail(run, whose, t);
-  const source = createSource(i18n, guardSource);
+  const source = createSource(i18n, run.scripts, guardSource);
   const verdict = createVerdict(run, { t, whose, guess, next, onChoose });
   const later = h('p.later.muted.small', `${whose}${t('verdict.later')}`);
   const more = h('p.muted.small');
@@ -221,9 +233,9 @@ export function createView(run, { i18n, columns, guess, next, heading, onChoose 
       heading ?? h('h2.unseen', t('timeline.title')),
       castOf(run, t),
       h('div.card.picture', timeline.node, legend.node),
+      h('div.words', h('section.story', h('h3', `${whose}${t('step.list')}`), list, more), detail.node),
       verdict,
       later,
-      h('div.words', h('section.story', h('h3', `${whose}${t('step.list')}`), list, more), detail.node),
       source.node,
     ),
     show(step, farthest) {

@@ -78,7 +78,7 @@ test('a search fills in a shortest schedule, which counts nothing; of a sound gu
   await page.focus('#search');
   await page.keyboard.press('Enter');
   await page.waitForSelector('.said >> text=Shortest, 6 choices', { timeout: PLAY_MS });
-  assert.match(await page.textContent('.said'), /A lock is freed that somebody else holds/);
+  assert.match(await page.textContent('.said'), /A lock is released that somebody else holds/);
   await played(page, 'set-del', 'AAAtBA');
   assert.equal(await lettersOf(page), 'AAAtBA');
   assert.equal(await page.evaluate(() => globalThis.localStorage.getItem('seckill.lab.score.v1')), null);
@@ -193,7 +193,7 @@ describe('it is accessible and fits', () => {
       const page = await open(address('watchdog-unchecked', 'AA(At'), { lang, theme });
 
       await played(page, 'watchdog-unchecked', 'AA(At');
-      await page.waitForSelector('.code');
+      await page.waitForSelector('.source h3');
       await look(page, `lab-play-${lang}-${theme}`);
       await page.setViewportSize({ width: 320, height: 640 });
       await assertNoSideScroll(page, '320 px wide');

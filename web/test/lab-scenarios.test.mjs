@@ -165,3 +165,14 @@ test('every call of a guard is found in its source', async () => {
     }
   }
 });
+
+test('of every script that answered, the line that decided is known and worth reading, with few others', () => {
+  for (const { name, steps, scripts } of runs.values()) {
+    for (const { command, reply, script } of steps.flatMap(({ calls }) => calls)) {
+      assert.equal(/^EVAL/.test(command), Boolean(script), `${name}: ${command}`);
+      if (!script || reply.startsWith('(')) continue;
+      assert.ok(script.lines.includes(script.decided) && script.lines.length <= 10, `${name}: ${command}`);
+      assert.ok(scripts[script.at].text.split('\n')[script.decided - 1], command);
+    }
+  }
+});

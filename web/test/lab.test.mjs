@@ -56,7 +56,7 @@ test('one guesses first: right, wrong, and not at all', async () => {
   assert.equal(await page.locator('.mark').count(), 1, 'nor in the picture');
   await page.keyboard.press('End');
   assert.equal(await page.getAttribute('.guess', 'data-right'), 'no');
-  assert.match(await page.textContent('.guess'), /Whoever waits, waits for ever/);
+  assert.match(await page.textContent('.guess'), /Deadlock: nobody can go on/);
   await page.click('.verdict .next a');
   await page.waitForSelector('h1 >> text=The watchdog keeps');
   await guess(page, 'kept');
@@ -134,22 +134,28 @@ test('by the mouse: buttons, the slider, the picture; a look at a step without g
   assert.match(await page.textContent('.calls'), /PEXPIRE seckill:\{lamp\}:lock 0/);
   await page.focus('.step >> nth=0');
   await page.waitForSelector('.detail >> text=Step 1 of 4');
-  assert.match(await page.textContent('.state'), /A#1, for a lease/);
+  assert.match(await page.textContent('.state'), /A#1, TTL 30000 ms/);
 });
 
-test('the source is shown, with the line marked', async () => {
+test('what is worth reading of the code is shown, C and Lua, with the lines marked', async () => {
   const page = await open('/lab?run=stale-write&step=4');
 
   await page.waitForSelector('.code [data-mark=live]');
-  assert.match(await page.textContent('.code [data-mark=live]'), /by_hand_write\(self, &err\)/);
-  assert.equal(await page.textContent('.files [aria-pressed=true]'), 'by_hand.c');
-  assert.ok(await page.$eval('.codebox', (box) => box.scrollTop > 0));
-  await page.click('.files button >> nth=0');
-  assert.match(await page.textContent('.code'), /guard_mutex_unchecked = \{/);
+  assert.match(await page.textContent('.piece:has-text("by_hand.c") [data-mark=live]'), /by_hand_write\(self, &err\)/);
+  assert.match(
+    await page.textContent('.piece:has-text("mutex_release.lua") [data-mark=live]'),
+    /redis\.call\('GET', KEYS\[1\]\) ~= ARGV\[1\] then return 0 end/,
+  );
+  for (const piece of await page.locator('.pieces >> nth=0 >> .piece').all())
+    assert.ok((await piece.locator('li').count()) <= 20, await piece.textContent());
+  assert.match(await page.textContent('.asides summary'), /^1 more, beside the lesson: ledger entry$/);
+  await page.click('.source summary');
+  await page.waitForSelector('.source details .code >> text=guard_mutex_unchecked = {');
   await page.click('#player-first');
   await page.waitForSelector('.code [data-mark=live] >> text=read_and_decide');
+  await page.waitForSelector('.code [data-mark=also] >> text=lk_lock_acquire');
   await page.goto(`${lab.service.url}/lab?run=reentrant&step=1`);
-  await page.waitForSelector('.source >> text=uses no guard');
+  await page.waitForSelector('.code [data-mark=live] >> text=HSET');
 });
 
 /* ---- links, two at once --------------------------------------------------------------------------- */
