@@ -51,7 +51,7 @@ SUPPORT_DIRS := app/test/% common/test/% loadtest/test/% lockkit/test/% lockkit/
 in_area = $(foreach f,$(filter-out $(SUPPORT_DIRS),$(PARTS)),$(if $(filter $(1),$(call area,$f)),$f))
 UNITS    := $(call tests,%_test.c)
 ITESTS   := $(call tests,%_itest.c) $(wildcard */test/*/*_itest.sh */test/*/*_itest.py docker/test/*_itest.sh)
-SOAKS    := $(call tests,%_soak.c) $(wildcard */test/*/*_soak.sh)
+SOAKS    := $(call tests,%_soak.c) $(wildcard */test/*/*_soak.sh */test/*/*_soak.py)
 INTEROPS := $(call tests,%_interop.c)
 tests_named = $(foreach t,$(1),$(filter %/$(t)_itest %/$(t)_itest.sh %/$(t)_itest.py,$(ITESTS)))
 UPLOT := build/web/uplot/uplot.js build/web/uplot/uplot.css
@@ -67,7 +67,7 @@ help: ## this text
 
 # ---- what a user runs ----------------------------------------------------------------------------
 built: deps ; $(BUILD_ALL) all
-demo: built ; @$(O)/loadtest --out build/demo $(if $(PAY),--pay 0.6 --cancel 0.1 --payer-faults all --kill 1500) ## two instances, 20,000 buyers, 500 units: sell, audit from outside; PAY=1: until all are paid for
+demo: built ; @$(O)/loadtest --out build/demo $(if $(PAY),--pay 0.6 --cancel 0.1 --payer-faults all --fault kill:1500) ## two instances, 20,000 buyers, 500 units: sell, audit from outside; PAY=1: until all are paid for
 bench: built ## measure every figure of service and locks; build/bench/result.json, locks.json; PEERS=1: beside nginx, node and Go
 	$(O)/loadtest --bench --out build/bench && $(O)/lockbench --json build/bench/locks.json $(if $(PEERS),&& loadtest/peers/bench $(O) build/bench)
 report: built ; @FRESH=$(FRESH) loadtest/page/make-report $(O) ## measure (10 minutes) unless that was done, or FRESH=1: build/report/index.html

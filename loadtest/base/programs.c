@@ -39,6 +39,16 @@ bool programs_seckilld(char out[RUN_PATH_MAX], struct failure *failure)
     return programs_find(folders, "seckilld", out, failure);
 }
 
+bool programs_ours(const char *name, char out[RUN_PATH_MAX], struct failure *failure)
+{
+    static const char *const folders[] = {".", NULL};
+    char installed[64];
+
+    (void)snprintf(installed, sizeof installed, "seckill-%.40s", name);
+    return programs_find(folders, name, out, NULL) ||
+           programs_find(folders, installed, out, failure);
+}
+
 bool programs_tool(const char *name, char out[RUN_PATH_MAX], struct failure *failure)
 {
     static const char *const folders[] = {"../share/seckill", "../../lockkit/tools",

@@ -17,8 +17,9 @@ bool programs_dir(char out_dir[RUN_PATH_MAX], struct failure *failure);
 bool programs_find(const char *const folders[], const char *name, char out[RUN_PATH_MAX],
                    struct failure *failure);
 
-/* The service; and a script of lockkit/tools. */
+/* The service; a program beside us, also as seckill-NAME; a script of lockkit/tools. */
 bool programs_seckilld(char out[RUN_PATH_MAX], struct failure *failure);
+bool programs_ours(const char *name, char out[RUN_PATH_MAX], struct failure *failure);
 bool programs_tool(const char *name, char out[RUN_PATH_MAX], struct failure *failure);
 
 /* mkdir -p. false: `failure` names the folder behind these words. */

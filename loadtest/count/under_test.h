@@ -26,6 +26,9 @@ struct service {
     bool has_redis; /* of our own */
     struct process redis;
     struct own_server own[OWN_KINDS]; /* those that its guards need */
+    struct process proxy;             /* between the instances and it, or not started; a link for */
+    int proxy_ports[INSTANCES_MAX];   /* each instance */
+    char proxy_control[RUN_PATH_MAX]; /* its socket */
     char redis_url[RUN_PATH_MAX];
     char redis_password[SECRET_SIZE]; /* of its user; "": the URL has it, or there is none */
     char sentinel_password[SECRET_SIZE];

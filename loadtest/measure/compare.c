@@ -4,6 +4,8 @@
 #include "compare.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 const struct compare_measure_text compare_measures[COMPARE_MEASURE_COUNT] = {
 #define COMPARE_TEXT(value, measure_name, column, digits)                                          \
@@ -64,6 +66,9 @@ void compare_row_add(struct compare_row *row, const struct verify_run *run)
     };
 
     if (row->count == ROUNDS_MAX) return;
+    for (int i = 0; i < PROMISE_COUNT; i++)
+        if (audit_promise_verdict(&promises[i], &run->audit) == AUDIT_FAIL)
+            row->has_fallen[i] = true;
     for (int i = 0; i < COMPARE_MEASURE_COUNT; i++)
         spread_add(&row->measures[i], values[i]);
     row->verdicts[row->count++] = compare_judge(row->guard, run);
@@ -72,10 +77,35 @@ void compare_row_add(struct compare_row *row, const struct verify_run *run)
 compare_verdict compare_row_verdict(const struct compare_row *row)
 {
     compare_verdict worst = row->count ? COMPARE_HELD : COMPARE_VOID;
+    bool has_held = false, has_shown = false;
 
-    for (int i = 0; i < row->count; i++)
+    for (int i = 0; i < row->count; i++) {
         if (row->verdicts[i] > worst) worst = row->verdicts[i];
-    return worst;
+        has_held = has_held || row->verdicts[i] == COMPARE_HELD;
+        has_shown = has_shown || row->verdicts[i] == COMPARE_SHOWED;
+    }
+    if (!row->fault || worst == COMPARE_BROKE) return worst;
+    if (has_shown) return COMPARE_SHOWED;
+    if (!has_held) return COMPARE_VOID;
+    return fault_brings_down(row->fault, row->guard->name) ? COMPARE_HID : COMPARE_HELD;
+}
+
+const char *compare_row_weather(const struct compare_row *row)
+{
+    return row->fault ? row->fault->name : "calm";
+}
+
+void compare_row_fallen(const struct compare_row *row, char out[COMPARE_WORDS_MAX])
+{
+    size_t length = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < PROMISE_COUNT; i++) {
+        if (!row->has_fallen[i]) continue;
+        (void)snprintf(out + length, COMPARE_WORDS_MAX - length, "%s%s", length ? ", " : "",
+                       promises[i].text);
+        length = strlen(out);
+    }
 }
 
 const char *compare_verdict_words(compare_verdict verdict)
@@ -83,6 +113,7 @@ const char *compare_verdict_words(compare_verdict verdict)
     static const char *const words[] = {
         [COMPARE_HELD] = "held",
         [COMPARE_SHOWED] = "showed its flaw",
+        [COMPARE_HID] = "hid its flaw",
         [COMPARE_VOID] = "void",
         [COMPARE_BROKE] = "broke a promise",
     };

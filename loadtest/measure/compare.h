@@ -3,7 +3,8 @@
  * did, and whether it did what it is there for. Judging and sums are pure; compare_run.c runs.
  *
  * A sound guard must keep every promise. A flawed one may break those that its flaw explains, and is
- * there to be seen doing so; anything else it breaks is a find.
+ * there to be seen doing so; anything else it breaks is a find. Each is tried in calm, where most
+ * flaws sleep, and under the fault that brings it down (fault.h); or under those of --fault alone.
  */
 #ifndef LOADTEST_COMPARE_H
 #define LOADTEST_COMPARE_H
@@ -42,13 +43,16 @@ extern const struct compare_measure_text compare_measures[COMPARE_MEASURE_COUNT]
 typedef enum compare_verdict {
     COMPARE_HELD,   /* kept every promise; a flawed guard: this load did not trigger its flaw */
     COMPARE_SHOWED, /* a flawed guard broke what its flaw explains */
+    COMPARE_HID,    /* a flawed guard did not, though its fault came: proves nothing */
     COMPARE_VOID,   /* proves nothing */
     COMPARE_BROKE,  /* a promise that it must keep */
 } compare_verdict;
 
-/* One guard. */
+/* One guard in calm, or under one fault. */
 struct compare_row {
     const struct guard_entry *guard; /* borrowed */
+    const struct fault *fault;       /* NULL: calm */
+    bool has_fallen[PROMISE_COUNT];  /* a check of this promise failed in a run */
     struct repeats measures[COMPARE_MEASURE_COUNT];
     compare_verdict verdicts[ROUNDS_MAX];
     int count; /* of runs */
@@ -58,21 +62,32 @@ struct compare_row {
 compare_verdict compare_judge(const struct guard_entry *guard, const struct verify_run *run);
 
 void compare_row_add(struct compare_row *row, const struct verify_run *run);
+/* In calm the worst of the runs counts. Under a fault, which may miss, the best that is no broken promise. */
 compare_verdict compare_row_verdict(const struct compare_row *row);
 
-/* "held", "showed its flaw", "void", "broke a promise" */
+/* "calm", or the name of its fault */
+const char *compare_row_weather(const struct compare_row *row);
+
+/* The promises that fell, commas between, or "". */
+enum { COMPARE_WORDS_MAX = 160 };
+void compare_row_fallen(const struct compare_row *row, char out[COMPARE_WORDS_MAX]);
+
+/* "held", "showed its flaw", "hid its flaw", "void", "broke a promise" */
 const char *compare_verdict_words(compare_verdict verdict);
 
 struct compare_cell {
-    int guard;  /* in `guards` */
+    int row;    /* in `rows` */
     long round; /* from 1 */
     struct verify_run run;
 };
 
+enum { COMPARE_ROWS_MAX = GUARDS_MAX * (1 + FAULT_COUNT) };
+
 struct compare {
     uint64_t seed;
     struct guard_list guards; /* those that are compared */
-    struct compare_row rows[GUARDS_MAX];
+    struct compare_row rows[COMPARE_ROWS_MAX];
+    int row_count;
     struct compare_cell *cells; /* owned: in the order in which they ran */
     int cell_count;
     struct service service; /* of the last cell, stopped: for its versions */

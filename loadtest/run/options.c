@@ -62,6 +62,13 @@ static bool take_only(const struct flag *flag, void *to, const char *value, stru
     return true;
 }
 
+static bool take_fault(const struct flag *flag, void *to, const char *value,
+                       struct failure *failure)
+{
+    (void)flag;
+    return fault_wish_read(value, &((struct options *)to)->faults, failure);
+}
+
 static bool take_page(const struct flag *flag, void *to, const char *value, struct failure *failure)
 {
     struct options *options = to;
@@ -101,8 +108,10 @@ static const struct flag flags[] = {
      .help = "... within so long (2000)"},
     {"payer-faults", FLAG_TEXT, AT(payer_faults), .value = "all|none",
      .help = "... with a payd that is late, declines, tells twice or never, and so on (none)"},
-    {"kill", FLAG_NUMBER, AT(kill_ms), 1, 3600000, "MS",
-     .help = "... while an instance is killed after so long, and comes back a second later"},
+    {"fault", FLAG_TAKEN, .value = "NAME[:WHEN]", .take = take_fault,
+     .help = "pause, kill, stop, cut or slow: when a guard waits for it, or WHEN ms after the "
+             "first\n                       buyer; several guards: all, none, or commas between "
+             "(each guard's own)"},
     {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N",
      .help = "sales (1); rounds with --against, --bench, --sweep, several guards (3; 5; 5; 3)"},
     {"out", FLAG_TEXT, AT(out), .value = "DIR",
@@ -158,65 +167,74 @@ static const struct flag flags[] = {
     {"allow-lost", FLAG_SWITCH, AT(allow_lost),
      .help = "accepted orders that a failover lost are counted and named, no failure"},
     {"allow-errors", FLAG_SWITCH, AT(allow_errors),
-     .help = "... a load that comes short, where you break something, voids nothing (--kill: set)"},
+     .help = "... a load that comes short, where you break something, voids nothing (--fault: "
+             "set)"},
     {"wrk-dir", FLAG_TEXT, AT(wrk_dir), .value = "DIR",
      .help = "where purchase.lua and speed.lua are"},
     {"help", FLAG_HELP, .help = "this text"},
     {"version", FLAG_VERSION, .help = "the version"},
 };
 
-static const struct options defaults = {
-    .guard = "mutex",
-    .retry_share = 0.2,
-    .buyers = 20000,
-};
+static const struct options defaults = {.guard = "mutex", .retry_share = 0.2};
 
-static void fill_in_bench(struct options *options)
+enum { BUYERS = 20000, FAULT_CONNECTIONS = 48 };
+
+void options_put_under(struct options *options, const struct fault *fault)
 {
-    if (!options->repeat) options->repeat = 5;
-    if (!options->duration_s) options->duration_s = 3;
-    if (!options->orders) options->orders = 1000000;
-    if (!options->out) options->out = "build/bench";
-    options->instances = 1;
-    options->stock = STOCK_MAX;
-    options->connection_steps =
-        bench_figures_connections(options->connections, CONNECTION_STEPS_MAX);
+    options->fault = fault;
+    if (!fault) return;
+    options->allow_errors = true;
+    if (options->faults.when_ms) return;
+    if (!options->batch) options->batch = fault->batch;
+    if (options->has_load || options->pay_share > 0) return;
+    options->pace = fault->pace;
+    options->stock = fault->stock;
+    options->buyers = 2 * fault->stock;
+    options->connections[0] = FAULT_CONNECTIONS;
 }
 
-static void fill_in_sweep(struct options *options)
+/* What was not said: it depends on the kind of run. */
+static void set(long *number, long value)
+{
+    if (!*number) *number = value;
+}
+
+static void fill_in_rounds(struct options *options)
 {
     static const long connections[] = {16, 128, 1024};
 
-    if (!options->repeat) options->repeat = 5;
-    if (!options->duration_s) options->duration_s = 1;
-    if (!options->out) options->out = "build/sweep";
+    set(&options->repeat, 5);
+    set(&options->duration_s, options->sweep ? 1 : 3);
+    if (!options->out) options->out = options->sweep ? "build/sweep" : "build/bench";
     options->instances = 1;
     options->stock = STOCK_MAX;
-    if (options->connection_steps) return;
-    for (size_t i = 0; i < sizeof connections / sizeof *connections; i++)
-        options->connections[options->connection_steps++] = connections[i];
+    if (options->is_bench) {
+        set(&options->orders, 1000000);
+        options->connection_steps =
+            bench_figures_connections(options->connections, CONNECTION_STEPS_MAX);
+    } else if (!options->connection_steps) {
+        memcpy(options->connections, connections, sizeof connections);
+        options->connection_steps = sizeof connections / sizeof *connections;
+    }
 }
 
-/* What was not said: depends on the kind of run. */
 static void fill_in(struct options *options)
 {
-    if (options->sweep) {
-        fill_in_sweep(options);
-        return;
-    }
-    if (options->is_bench) {
-        fill_in_bench(options);
-        return;
-    }
     bool is_speed = options->against != NULL;
 
+    if (options->sweep || options->is_bench) {
+        fill_in_rounds(options);
+        return;
+    }
     options->is_compare = strcmp(options->guard, "all") == 0 || strchr(options->guard, ',');
-
-    if (!options->instances) options->instances = is_speed ? 1 : 2;
+    options->has_load =
+        options->stock || options->buyers || options->connection_steps || options->pace;
+    set(&options->buyers, BUYERS);
+    set(&options->instances, is_speed ? 1 : 2);
     if (options->url_count) options->instances = options->url_count;
-    if (!options->stock) options->stock = is_speed ? STOCK_MAX : 500;
-    if (!options->repeat) options->repeat = is_speed || options->is_compare ? 3 : 1;
-    if (!options->duration_s) options->duration_s = 5;
+    set(&options->stock, is_speed ? STOCK_MAX : 500);
+    set(&options->repeat, is_speed || options->is_compare ? 3 : 1);
+    set(&options->duration_s, 5);
     if (!options->out) options->out = "build/loadtest";
     if (options->connection_steps) return;
     options->connections[options->connection_steps++] = is_speed ? 64 : 2000;
@@ -364,12 +382,11 @@ static bool check_pay(const struct options *options, struct failure *failure)
                         : options->url_count  ? "--url"
                         : options->has_tokens ? "--tokens"
                                               : NULL;
-    bool has_more = options->cancel_share > 0 || options->window_ms || options->payer_faults ||
-                    options->kill_ms;
+    bool has_more = options->cancel_share > 0 || options->window_ms || options->payer_faults;
 
     if (options->pay_share <= 0)
-        return !has_more || failure_set(failure, "--cancel, --window, --payer-faults and --kill go "
-                                                 "with --pay only");
+        return !has_more || failure_set(failure, "--cancel, --window and --payer-faults go with "
+                                                 "--pay only");
     if (other) return failure_set(failure, "--pay: does not go with %s", other);
     if (options->pay_share + options->cancel_share > 1)
         return failure_set(failure, "--pay and --cancel: more than 1 together");
@@ -377,6 +394,30 @@ static bool check_pay(const struct options *options, struct failure *failure)
            strcmp(options->payer_faults, "none") == 0 ||
            failure_set(failure, "--payer-faults: \"%s\" is neither all nor none",
                        options->payer_faults);
+}
+
+/* It befalls instances of ours, which play along (--lab); some come between them and a Redis of ours. */
+static bool check_fault(const struct options *options, struct failure *failure)
+{
+    const char *other = options->against      ? "--against"
+                        : options->url_count  ? "--url"
+                        : options->has_tokens ? "--tokens"
+                                              : NULL;
+    const struct fault *fault = fault_wish_first(&options->faults);
+    int count = 0;
+
+    for (size_t i = 0; i < FAULT_COUNT; i++) {
+        if (!options->faults.kinds[i]) continue;
+        count++;
+        if (fault_list[i].has_proxy && options->redis && !options->faults.is_all)
+            return failure_set(failure, "--fault %s: does not go with --redis", fault_list[i].name);
+    }
+    if (fault && other) return failure_set(failure, "--fault: does not go with %s", other);
+    if (options->is_compare || !fault) return true;
+    if (count > 1) return failure_set(failure, "--fault: one guard falls by one fault at a time");
+    return fault_touches(fault, options->guard) ||
+           failure_set(failure, "--fault %s: cannot touch guard %s, which has no moment for it",
+                       fault->name, options->guard);
 }
 
 /* As the service has them. */
@@ -395,7 +436,7 @@ static bool check_together(const struct options *options, struct failure *failur
 {
     if (!check_sweep(options, failure) || !check_bench(options, failure)) return false;
     if (options->is_bench || options->sweep) return true;
-    if (!check_compare(options, failure)) return false;
+    if (!check_compare(options, failure) || !check_fault(options, failure)) return false;
     if (!check_urls(options, failure) || !check_redis(options, failure)) return false;
     if (!options->against && options->connection_steps > 1)
         return failure_set(failure, "--connections: a list goes with --against or --sweep");
@@ -462,7 +503,7 @@ bool options_parse(int argc, char **argv, struct options *out_options, struct fa
     options.is_help = answer == FLAGS_HELP;
     options.is_version = answer == FLAGS_VERSION;
     fill_in(&options);
-    if (options.kill_ms) options.allow_errors = true;
+    if (!options.is_compare) options_put_under(&options, fault_wish_first(&options.faults));
     if (options.pay_share > 0 && !options.window_ms) options.window_ms = 2000;
     options.has_payer_faults = options.payer_faults && strcmp(options.payer_faults, "all") == 0;
     if (answer == FLAGS_READ && !check_together(&options, failure)) return false;

@@ -11,6 +11,7 @@
 #include "common/failure.h"
 #include "count/under_test.h"
 #include "evidence/ledger.h"
+#include "fault.h"
 
 enum { CONNECTION_STEPS_MAX = 8, ONLY_MAX = 16 };
 
@@ -29,7 +30,9 @@ struct options {
     double pay_share, cancel_share; /* of the orders; the first > 0: the sale is paid for later */
     long window_ms;                 /* to pay; 0: it is not */
     const char *payer_faults;       /* "all", "none" or NULL */
-    long kill_ms;                   /* kill -9 an instance after that; 0: none */
+    struct fault_wish faults;       /* that are to be tried; one guard: one at most */
+    const struct fault *fault;      /* of this run; NULL: none */
+    bool has_load;                  /* it was said how many units, buyers, connections */
     const char *out;                /* directory */
     bool is_compare;                /* `guard` names several */
     bool is_quiet;
@@ -78,6 +81,9 @@ struct options {
  * Returns  false   a word that cannot be used; `failure` names flag and value.
  */
 bool options_parse(int argc, char **argv, struct options *out_options, struct failure *failure);
+
+/* One run under this fault: with what the fault wants, unless something else was said. */
+void options_put_under(struct options *options, const struct fault *fault);
 
 long options_most_connections(const struct options *options);
 

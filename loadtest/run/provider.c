@@ -31,7 +31,6 @@ static bool is_ready(const struct provider *provider)
 bool provider_start(struct provider *provider, const struct drive_target *target, const char *tag,
                     struct failure *failure)
 {
-    static const char *const builds[] = {".", NULL};
     const struct service *service = target->service;
     const char *listen = service->pay_listen;
     char late[32];
@@ -40,9 +39,7 @@ bool provider_start(struct provider *provider, const struct drive_target *target
                                    service->pay_key,  "--log",           provider->log};
     size_t words = 9;
 
-    if (!programs_find(builds, "payd", provider->program, NULL) &&
-        !programs_find(builds, "seckill-payd", provider->program, failure))
-        return false;
+    if (!programs_ours("payd", provider->program, failure)) return false;
     (void)snprintf(provider->webhook, sizeof provider->webhook, "%s/api/v1/payments/events",
                    service->instances[service->count - 1].url);
     (void)snprintf(provider->log, RUN_PATH_MAX, "%.900s/payd-%s.jsonl", target->run_dir, tag);

@@ -19,6 +19,7 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "common/port.h"
+#include "redis_proxy.h"
 
 enum {
     READY_LIMIT_MS = 20000,
@@ -227,6 +228,19 @@ static void add_access(const char *argv[WORDS_MAX], const struct service *servic
     if (options->waits_for_book) add_words(argv, "--book-wait", "1");
 }
 
+/* What the fault of this run waits for. One that is back, or whose moment is told, is as ever. */
+static void add_fault(const char *argv[WORDS_MAX], const struct options *options, bool is_last)
+{
+    const struct fault *fault = options->faults.when_ms ? NULL : options->fault;
+
+    if (fault) add_words(argv, "--queue-ms", "20000"); /* who is turned away does not come back */
+    if (fault) add_words(argv, "--deadline-ms", "10000");
+    for (int i = 0; fault && i < FAULT_FLAGS_MAX && fault->all[i]; i += 2)
+        add_words(argv, fault->all[i], fault->all[i + 1]);
+    for (int i = 0; fault && is_last && i < FAULT_FLAGS_MAX && fault->last[i]; i += 2)
+        add_words(argv, fault->last[i], fault->last[i + 1]);
+}
+
 /* How an instance is started; all borrowed. */
 struct launch {
     const struct options *options;
@@ -234,41 +248,67 @@ struct launch {
     const char *run_dir;
 };
 
-/* One that had an address before gets it again, and is not waited for. */
-static bool launch(struct service *service, struct instance *instance, const struct launch *how,
-                   struct failure *failure)
+static void add_settings(const char *argv[WORDS_MAX], const struct launch *how,
+                         char numbers[4][NUMBER_MAX])
 {
     const struct options *options = how->options;
-    char program[RUN_PATH_MAX], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
-    char token_path[PATH_ROOM], pay_url[PATH_ROOM], numbers[4][NUMBER_MAX];
-    bool is_back = instance->url[0] != '\0';
 
-    if (!programs_seckilld(program, failure)) return false;
-    (void)snprintf(data, sizeof data, "%s/%s", how->run_dir, instance->name);
-    (void)snprintf(out_path, sizeof out_path, "%s/%s.out", how->run_dir, instance->name);
-    (void)snprintf(log_path, sizeof log_path, "%s/%s.log", how->run_dir, instance->name);
-    (void)snprintf(token_path, sizeof token_path, "%s/admin.token", how->run_dir);
-    (void)snprintf(pay_url, sizeof pay_url, "http://%s/pay", service->pay_listen);
-    const char *redis = options->redis ? options->redis : service->redis_url;
-    const char *listen = is_back ? instance->url + strlen("http://") : "127.0.0.1:0";
-    const char *argv[WORDS_MAX] = {
-        program,   "--listen",      listen,       "--admin-listen",   "127.0.0.1:0",
-        "--redis", redis,           "--instance", instance->name,     "--data",
-        data,      "--admin-token", token_path,   "--public-metrics",
-    };
-    add_words(argv, service->tokens ? "--token-key" : "--lab",
-              service->tokens ? tokens_key_path(service->tokens) : NULL);
-    if (service->window_ms) add_words(argv, "--payment-key", service->pay_key);
-    if (service->window_ms) add_words(argv, "--pay-url", pay_url);
     if (how->connections)
         add_number(argv, "--connections", how->connections / options->instances + SPARE_CONNECTIONS,
                    numbers[0]);
     add_number(argv, "--batch", options->batch, numbers[1]);
     add_number(argv, "--sync-replicas", options->sync_replicas, numbers[2]);
     add_number(argv, "--sync-ms", options->sync_ms, numbers[3]);
+}
+
+/* Of an instance: folder, files, addresses. */
+struct launch_words {
+    char program[RUN_PATH_MAX], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
+    char token_path[PATH_ROOM], pay_url[PATH_ROOM], numbers[4][NUMBER_MAX], proxied[40];
+};
+
+static bool name_all(const struct service *service, const struct instance *instance,
+                     const char *run_dir, struct launch_words *words, struct failure *failure)
+{
+    (void)snprintf(words->data, PATH_ROOM, "%s/%s", run_dir, instance->name);
+    (void)snprintf(words->out_path, PATH_ROOM, "%s/%s.out", run_dir, instance->name);
+    (void)snprintf(words->log_path, PATH_ROOM, "%s/%s.log", run_dir, instance->name);
+    (void)snprintf(words->token_path, PATH_ROOM, "%s/admin.token", run_dir);
+    (void)snprintf(words->pay_url, PATH_ROOM, "http://%s/pay", service->pay_listen);
+    (void)snprintf(words->proxied, sizeof words->proxied, "redis://127.0.0.1:%d",
+                   service->proxy_ports[instance - service->instances]);
+    return programs_seckilld(words->program, failure);
+}
+
+/* One that had an address before gets it again, and is not waited for. */
+static bool launch(struct service *service, struct instance *instance, const struct launch *how,
+                   struct failure *failure)
+{
+    const struct options *options = how->options;
+    struct launch_words words;
+    bool is_back = instance->url[0] != '\0';
+    long index = instance - service->instances;
+
+    if (!name_all(service, instance, how->run_dir, &words, failure)) return false;
+    const char *redis = options->redis                ? options->redis
+                        : service->proxy_ports[index] ? words.proxied
+                                                      : service->redis_url;
+    const char *listen = is_back ? instance->url + strlen("http://") : "127.0.0.1:0";
+    const char *argv[WORDS_MAX] = {
+        words.program, "--listen",      listen,           "--admin-listen",   "127.0.0.1:0",
+        "--redis",     redis,           "--instance",     instance->name,     "--data",
+        words.data,    "--admin-token", words.token_path, "--public-metrics",
+    };
+    add_words(argv, service->tokens ? "--token-key" : "--lab",
+              service->tokens ? tokens_key_path(service->tokens) : NULL);
+    if (service->window_ms) add_words(argv, "--payment-key", service->pay_key);
+    if (service->window_ms) add_words(argv, "--pay-url", words.pay_url);
+    add_settings(argv, how, words.numbers);
     add_access(argv, service, options);
-    if (!process_start(&instance->process, argv, out_path, log_path, failure)) return false;
-    return is_back || await_instance(service, instance, out_path, log_path, failure);
+    add_fault(argv, options, !is_back && index == options->instances - 1);
+    if (!process_start(&instance->process, argv, words.out_path, words.log_path, failure))
+        return false;
+    return is_back || await_instance(service, instance, words.out_path, words.log_path, failure);
 }
 
 bool service_add_instance(struct service *service, const struct options *options, long connections,
@@ -378,10 +418,16 @@ static bool start_ours(struct service *service, const struct options *options, l
     if (options->redis ? !join_redis(service, options, failure)
                        : !start_redis(service, run_dir, failure))
         return false;
+    if (options->fault && options->fault->has_proxy &&
+        !redis_proxy_start(service, (int)options->instances, run_dir, failure))
+        return false;
     for (int kind = 0; kind < OWN_KINDS; kind++)
         if (options->needs[kind] && !options->servers[kind] &&
             !own_server_start(&service->own[kind], (own_kind)kind, run_dir, failure))
             return false;
+    if (options->fault && service->own[OWN_ZOOKEEPER].dir[0]) /* what a stop ends there is it */
+        (void)strncat(service->own[OWN_ZOOKEEPER].url, "/fault?session_ms=600",
+                      sizeof service->own->url - strlen(service->own[OWN_ZOOKEEPER].url) - 1);
     while (service->count < options->instances)
         if (!service_add_instance(service, options, connections, run_dir, failure)) return false;
     return true;
@@ -414,6 +460,7 @@ void service_stop(struct service *service)
         process_ask(&service->instances[i].process);
     for (int i = 0; i < service->count; i++)
         process_stop(&service->instances[i].process, STOP_GRACE_MS);
+    process_stop(&service->proxy, STOP_GRACE_MS);
     process_stop(&service->redis, STOP_GRACE_MS);
     for (int kind = 0; kind < OWN_KINDS; kind++)
         own_server_stop(&service->own[kind]);

@@ -5,6 +5,7 @@
  */
 #include "verify.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@
 enum {
     LOOK_EVERY_MS = 20,
     STALL_MS = 8000,  /* no reply for so long: the rest will stay unanswered */
-    BACK_MS = 1000,   /* until a killed instance is started again */
+    DEAD_MS = 4000,   /* ... under a fault, which leaves some so */
     AWAY_MS = 30000,  /* a proxy's own replies alone for so long: nobody comes back */
     SETTLE_MS = 3000, /* longer than the service's deadline: what is in flight ends */
     FIND_MS = 15000,  /* a failover may still be under way */
@@ -43,8 +44,8 @@ struct verifying {
     struct payers *payers; /* owned; NULL: the sale is not paid for later */
     struct provider provider;
     struct drive drive;
-    struct facts facts;      /* owned */
-    bool is_killed, is_back; /* an instance */
+    struct facts facts; /* owned */
+    struct inflict inflict;
     struct failure trouble;
     struct failure *failure; /* borrowed */
 };
@@ -87,32 +88,19 @@ static bool put_up(const struct verifying *run)
     return operators_log_write(run->operators, run->sale, &step, run->failure);
 }
 
-static bool has_stalled(const struct monitor *monitor)
+static bool has_stalled(const struct verifying *run, const struct monitor *monitor)
 {
     int64_t silent_ms = moment_ms() - monitor->changed_ms;
+    int64_t most_ms = run->target->options->fault ? DEAD_MS : STALL_MS;
 
     return silent_ms > AWAY_MS ||
-           (silent_ms > STALL_MS && moment_ms() - monitor->stray_ms > STALL_MS);
-}
-
-/* --kill: the last instance, once, and back a little later. */
-static void kill_one(struct verifying *run, const struct monitor *monitor)
-{
-    const struct drive_target *target = run->target;
-    int64_t since_ms = moment_ms() - monitor->started_ms - target->options->kill_ms;
-
-    if (!target->options->kill_ms || since_ms < 0 || run->is_back) return;
-    if (!run->is_killed) service_kill_last(target->service);
-    run->is_killed = true;
-    if (since_ms < BACK_MS) return;
-    run->is_back = true;
-    (void)service_bring_back(target->service, target->options, target->run_dir, &run->trouble);
+           (silent_ms > most_ms && moment_ms() - monitor->stray_ms > most_ms);
 }
 
 /* Is there nothing more to come: of wrk, which may stand still, and of those who pay? */
 static bool is_over(struct verifying *run, const struct monitor *monitor)
 {
-    if (drive_is_running(&run->drive) && !has_stalled(monitor)) return false;
+    if (drive_is_running(&run->drive) && !has_stalled(run, monitor)) return false;
     return !run->payers || payers_are_done(run->payers);
 }
 
@@ -122,10 +110,11 @@ static void watch(struct verifying *run, struct monitor *monitor)
     while (!is_over(run, monitor) && !interrupt_came()) {
         if (run->payers) monitor->paid = payers_paid(run->payers);
         monitor_tick(monitor, &run->drive);
-        kill_one(run, monitor);
+        inflict_tick(&run->inflict, monitor, &run->trouble);
         if (!run->trouble.text[0]) (void)service_has_died(run->target->service, &run->trouble);
         moment_sleep_ms(LOOK_EVERY_MS);
     }
+    inflict_end(&run->inflict, &run->trouble);
     drive_stop(&run->drive);
 }
 
@@ -258,10 +247,28 @@ static void count_load(const struct verifying *run, struct verify_run *out_run)
     if (!options->allow_errors) verify_load(out_run);
 }
 
+/* One that came too late, or paused nobody, proves nothing. */
+static void count_fault(const struct verifying *run, struct verify_run *out_run)
+{
+    const struct fault *fault = run->target->options->fault;
+    double slowest_ms = 0;
+
+    if (!fault) return;
+    for (int kind = 0; kind < ANSWER_COUNT; kind++)
+        slowest_ms = fmax(slowest_ms, out_run->summary.latency[kind].most_ms);
+    (void)snprintf(out_run->fault, sizeof out_run->fault, "%s", run->inflict.words);
+    bool has_come =
+        fault->kind == FAULT_PAUSE ? slowest_ms >= FAULT_PAUSE_MS : run->inflict.count > 0;
+    if (!has_come)
+        (void)snprintf(out_run->shortage, sizeof out_run->shortage,
+                       "the fault did not come: %s, of %s", fault->name, fault->what);
+}
+
 bool verify_sale(const struct drive_target *target, int number, struct verify_run *out_run,
                  struct failure *failure)
 {
-    struct verifying run = {.target = target, .sale = out_run->sale, .failure = failure};
+    struct verifying run = {
+        .target = target, .sale = out_run->sale, .inflict = {.target = target}, .failure = failure};
     struct service *service = target->service;
     struct service_costs costs = {
         .service = service, .instance = ALL_INSTANCES, .guard = target->options->guard};
@@ -289,6 +296,7 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
         gather(&run) && judge(&run, out_run) && hgrm_write(out_run->latencies, &run.facts, failure);
     facts_done(&run.facts);
     count_load(&run, out_run);
+    count_fault(&run, out_run);
     (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);
     return is_done;
 }

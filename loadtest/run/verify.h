@@ -9,6 +9,7 @@
 #include "count/lock_times.h"
 #include "count/summary.h"
 #include "drive.h"
+#include "inflict.h"
 #include "service.h"
 
 enum { VERIFY_WORDS_MAX = 700 };
@@ -26,7 +27,8 @@ struct verify_run {
     char trouble[400];            /* an instance ended by itself, wrk failed; or "" */
     char latencies[RUN_PATH_MAX]; /* file of them all: count/hgrm.h */
     struct load_count load;
-    long buyers;        /* that were asked for */
+    char fault[INFLICT_WORDS_MAX]; /* what was done to the service; or "" */
+    long buyers;                   /* that were asked for */
     char shortage[240]; /* why the load that was sent is less than was asked for; or "" */
 };
 

@@ -86,6 +86,17 @@ static void print_promises(FILE *to, const struct audit_result *audit)
     audit_story_write(&audit->story, to);
 }
 
+/* Which promise fell by what. */
+static void print_fallen(FILE *to, const struct fault *fault, const struct audit_result *audit)
+{
+    int count = 0;
+
+    for (int i = 0; fault && i < audit->promise_count; i++)
+        if (audit_promise_verdict(&promises[i], audit) == AUDIT_FAIL)
+            (void)fprintf(to, "%s%s", count++ ? ", " : "\n  fallen: ", promises[i].text);
+    if (count) (void)fprintf(to, " (by %s)\n", fault->name);
+}
+
 static void print_payments(FILE *to, const struct audit_payments *payments)
 {
     (void)fprintf(to, "\n  held %zu = paid %zu + cancelled %zu + expired %zu", payments->held,
@@ -114,7 +125,9 @@ void report_screen(FILE *to, const struct drive_target *target, const struct ver
                   options->connections[0]);
     if (options->segments) (void)fprintf(to, ", %ld segments", options->segments);
     verify_load_words(run, load);
-    (void)fprintf(to, "\n  load: %s\n\n", load);
+    (void)fprintf(to, "\n  load: %s\n", load);
+    if (run->fault[0]) (void)fprintf(to, "  fault: %s\n", run->fault);
+    (void)fputc('\n', to);
     (void)fprintf(
         to, "  sold %zu of %" PRId64 ", %" PRId64 " left; %zu buyers, %zu requests in %.1f s\n",
         summary->sold, summary->initial, summary->left, summary->buyers, summary->requests,
@@ -127,6 +140,7 @@ void report_screen(FILE *to, const struct drive_target *target, const struct ver
     if (options->allow_lost || run->audit.lost) print_lost(to, run);
     print_promises(to, &run->audit);
     if (run->trouble[0]) (void)fprintf(to, "    %s\n", run->trouble);
+    print_fallen(to, options->fault, &run->audit);
     (void)fprintf(to, "\n%s\n", report_verdict(verify_verdict(run)));
 }
 

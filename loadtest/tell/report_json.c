@@ -124,6 +124,7 @@ static void put_load(json_t *object, const struct verify_run *run)
     json_file_put(load, "words", text(words));
     json_file_put(load, "void", run->shortage[0] ? text(run->shortage) : json_null());
     json_file_put(object, "load", load);
+    json_file_put(object, "fault", json_file_words_or_null(run->fault));
     json_file_put(object, "latency_hgrm", text(run->latencies));
 }
 

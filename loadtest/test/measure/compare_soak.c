@@ -45,9 +45,10 @@ static void check_sound(const json_t *row, size_t rounds)
 /* redlock has lock servers of its own; none oversells, and that is what it is there for. */
 TEST(sound_and_flawed_guards_stand_side_by_side)
 {
-    const char *said = lt_load_run(*state, SMALL "--guard none,redlock,mutex --repeat 2", 0);
+    const char *said =
+        lt_load_run(*state, SMALL "--guard none,redlock,mutex --fault none --repeat 2", 0);
 
-    assert_non_null(strstr(said, "3 guards, 2 rounds, seed 7"));
+    assert_non_null(strstr(said, "3 guards in 3 ways, 2 rounds, seed 7"));
     assert_non_null(strstr(said, "\nPASS\n"));
     json_t *result = lt_load_result(*state);
     const json_t *none = row_of(result, "none");
@@ -60,6 +61,31 @@ TEST(sound_and_flawed_guards_stand_side_by_side)
     assert_true(median_of(none, "oversold") > 0);
     assert_int_equal(6, json_array_size(json_object_get(result, "runs")));
     assert_int_equal(7, lt_load_number(result, "comparison.seed"));
+    json_decref(result);
+}
+
+/* In calm setnx looks sound; when its holder dies, its lock stays, and the table says which promise fell by what. */
+TEST(a_flaw_shows_under_its_fault)
+{
+    const char *said = lt_load_run(*state, "--guard setnx,mutex --repeat 2", 0);
+    json_t *result = lt_load_result(*state);
+    const json_t *rows = json_object_get(json_object_get(result, "comparison"), "guards");
+    static const char *const wanted[][3] = {{"mutex", "", "held"},
+                                            {"mutex", "kill", "held"},
+                                            {"setnx", "", "held"},
+                                            {"setnx", "kill", "showed its flaw"}};
+
+    assert_non_null(strstr(said, "showed its flaw"));
+    assert_int_equal(4, json_array_size(rows));
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *fault = json_string_value(json_object_get(row, "fault"));
+        assert_string_equal(wanted[i][0], lt_load_text(row, "guard"));
+        assert_string_equal(wanted[i][1], fault ? fault : "");
+        assert_string_equal(wanted[i][2], lt_load_text(row, "result"));
+    }
+    const json_t *fallen = json_object_get(json_array_get(rows, 3), "fallen");
+    assert_string_equal("no undersell", json_string_value(json_array_get(fallen, 0)));
     json_decref(result);
 }
 

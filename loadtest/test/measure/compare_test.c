@@ -2,6 +2,7 @@
  * Judging a guard's run by what it is, and sums over rounds; no run, no service.
  */
 #include <math.h>
+#include <string.h>
 
 #include "measure/compare.h"
 #include "test/support/testing.h"
@@ -85,6 +86,46 @@ TEST(the_worst_round_is_the_verdict)
     compare_row_add(&row, &run);
     assert_int_equal(COMPARE_BROKE, compare_row_verdict(&row));
     assert_int_equal(4, row.count);
+}
+
+/* Of a fault that misses now and then, one round that it hit is enough; but a flaw has to show. */
+TEST(under_its_fault_a_flaw_has_to_show)
+{
+    static const struct {
+        int guard;
+        fault_kind fault;
+        compare_verdict rounds[2], verdict;
+    } rows[] = {
+        {GUARD_STUCK, FAULT_KILL, {COMPARE_HELD, COMPARE_HELD}, COMPARE_HID},
+        {GUARD_STUCK, FAULT_KILL, {COMPARE_VOID, COMPARE_HELD}, COMPARE_HID},
+        {GUARD_STUCK, FAULT_KILL, {COMPARE_VOID, COMPARE_VOID}, COMPARE_VOID},
+        {GUARD_STUCK, FAULT_KILL, {COMPARE_SHOWED, COMPARE_VOID}, COMPARE_SHOWED},
+        {GUARD_STUCK, FAULT_KILL, {COMPARE_SHOWED, COMPARE_BROKE}, COMPARE_BROKE},
+        {GUARD_STUCK, FAULT_STOP, {COMPARE_HELD, COMPARE_HELD}, COMPARE_HELD}, /* not its own */
+        {GUARD_SOUND, FAULT_KILL, {COMPARE_VOID, COMPARE_HELD}, COMPARE_HELD},
+        {GUARD_SOUND, FAULT_KILL, {COMPARE_VOID, COMPARE_VOID}, COMPARE_VOID},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct compare_row row = {
+            .guard = &guards[rows[i].guard], .fault = &fault_list[rows[i].fault], .count = 2};
+        memcpy(row.verdicts, rows[i].rounds, sizeof rows[i].rounds);
+        assert_int_equal(rows[i].verdict, compare_row_verdict(&row));
+    }
+}
+
+TEST(promises_that_fell_are_named)
+{
+    static struct compare_row row = {.guard = &guards[GUARD_OVERSELLS]};
+    static struct verify_run run;
+    char words[COMPARE_WORDS_MAX];
+
+    make_run(&run, AUDIT_ONE_PER_BUYER, AUDIT_FAIL);
+    compare_row_add(&row, &run);
+    make_run(&run, AUDIT_NO_PHANTOM, AUDIT_FAIL);
+    compare_row_add(&row, &run);
+    compare_row_fallen(&row, words);
+    assert_string_equal("never oversold, one order per buyer", words);
 }
 
 static bool is_near(double value, double wanted)

@@ -68,10 +68,11 @@ TEST(a_sale_in_segments_is_sold_to_the_last_unit)
 /* With a provider that does all it may, one instance killed, and some who do not pay in time. */
 TEST(each_unit_is_paid_for_in_the_end)
 {
-    const char *said = lt_load_run(*state,
-                                   "--pay 0.8 --cancel 0.1 --window 1000 --payer-faults all --kill "
-                                   "300 --stock 20 --buyers 400 --connections 20",
-                                   0);
+    const char *said =
+        lt_load_run(*state,
+                    "--pay 0.8 --cancel 0.1 --window 1000 --payer-faults all --fault "
+                    "kill:300 --stock 20 --buyers 400 --connections 20",
+                    0);
     static const char *const laws[] = {
         "unit_conservation", "one_final_state", "return_matches_hold", "no_early_expiry",
         "payment_explained", "refund_once",     "told_paid_is_paid"};

@@ -193,8 +193,6 @@ static bool start_instance(struct lt_rig *rig, unsigned i)
     if (rig->options.has_proxy) link_url(rig, i, redis);
     for (size_t k = 0; k < LT_RIG_WORDS_MAX && rig->options.seckilld[k]; k++)
         argv[count++] = rig->options.seckilld[k];
-    for (size_t k = 0; i == 0 && k < LT_RIG_FIRST_MAX && rig->options.first[k]; k++)
-        argv[count++] = rig->options.first[k];
     return lt_start(&rig->place, argv, output, &rig->instances[i]) ||
            failure_set(&rig->failure, "seckilld does not start");
 }

@@ -11,12 +11,7 @@
 #include "lt_crowd.h"
 #include "lt_proxy.h"
 
-enum {
-    LT_RIG_INSTANCES = 2,
-    LT_RIG_INSTANCES_MAX = 3,
-    LT_RIG_WORDS_MAX = 12,
-    LT_RIG_FIRST_MAX = 4
-};
+enum { LT_RIG_INSTANCES = 2, LT_RIG_INSTANCES_MAX = 3, LT_RIG_WORDS_MAX = 12 };
 
 typedef enum lt_disk {
     LT_DISK_PLAIN,
@@ -30,7 +25,6 @@ struct lt_rig_options {
     bool has_proxy;                         /* links "i1" and "i2", of two instances */
     bool has_small_disk;                    /* under Redis' data, SMALL_DISK_KIB of it */
     const char *seckilld[LT_RIG_WORDS_MAX]; /* more flags */
-    const char *first[LT_RIG_FIRST_MAX];    /* more flags of the first instance alone */
     const char *topology
         [LT_RIG_WORDS_MAX]; /* words of lockkit/tools/redis_set; none: one Redis of our own */
 };
