@@ -13,6 +13,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
+#include "common/folder.h"
 #include "common/streams.h"
 #include "measure/bench.h"
 #include "measure/compare.h"
@@ -204,6 +205,28 @@ static int run_all(const struct options *options, struct failure *failure)
                                : run_service(options, &folders, failure);
 }
 
+/* The guards that there are, as the service tells, flawed ones with the fault that they fall by; and the faults. */
+static void print_guards(void)
+{
+    char dir[] = "/tmp/loadtest-XXXXXX";
+    struct guard_list guards = {.count = 0};
+
+    (void)fputs("\nFaults of --fault:\n", stdout);
+    for (int kind = 0; kind < FAULT_COUNT; kind++)
+        (void)printf("  %-5s  %s\n", fault_list[kind].name, fault_list[kind].what);
+    if (!mkdtemp(dir)) return;
+    if (guard_list_ask(dir, &guards, NULL))
+        (void)fputs("\nGuards, the flawed ones with the fault that they fall by:\n", stdout);
+    for (int i = 0; i < guards.count; i++) {
+        const struct guard_entry *guard = &guards.list[i];
+        bool is_sound = guard->finding == GUARD_SOUND;
+        (void)printf("  %s%s%s%s", guard->name, is_sound ? "" : " (",
+                     is_sound ? "" : fault_of_guard(guard->name)->name, is_sound ? "" : ")");
+        if (i % 4 == 3 || i + 1 == guards.count) (void)putchar('\n');
+    }
+    folder_remove(dir);
+}
+
 int main(int argc, char **argv)
 {
     struct failure failure = {.text = ""};
@@ -215,10 +238,9 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (options.is_help || options.is_version) {
-        if (options.is_help)
-            options_help(stdout);
-        else
-            (void)printf("loadtest %s\n", SECKILL_VERSION);
+        if (options.is_version) (void)printf("loadtest %s\n", SECKILL_VERSION);
+        if (options.is_help) options_help(stdout);
+        if (options.is_help) print_guards();
         return fflush(stdout) == 0 ? EXIT_PASS : EXIT_COULD_NOT_RUN;
     }
     interrupt_watch();

@@ -18,7 +18,7 @@ comes_back() { within 20 restores && within 20 all_booked; }
 need "up" deploy up single
 keeps() { (unset WITH SECKILL_GUARD && docker/deploy.sh compose config) | grep -q 'SECKILL_BOOK: postgres://seckill@postgres/seckill'; }
 check "an instance that is made anew later, by an upgrade, has what it was begun WITH" keeps
-sold() { deploy demo --stock 300 --buyers 3000 --connections 100 --quiet "$@"; }
+sold() { deploy demo --stock 300 --buyers 3000 --connections 100 --quiet --keep "$@"; }
 check "a load under a lock in PostgreSQL passes the audit" sold
 docker stop -t 20 "$(containers postgres)" >/dev/null
 check "while it is away the instances are ready all the same" all_ready

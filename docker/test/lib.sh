@@ -56,7 +56,7 @@ load_begin() {
     mkdir -p "$WORK/load"
     chmod 0777 "$WORK/load"
     {
-        if OUT=$WORK/load deploy demo --allow-errors "$@" >"$WORK/load.log" 2>&1; then echo 0; else echo $?; fi >"$WORK/load.part"
+        if OUT=$WORK/load deploy demo --keep --allow-errors "$@" >"$WORK/load.log" 2>&1; then echo 0; else echo $?; fi >"$WORK/load.part"
         mv "$WORK/load.part" "$WORK/load.end"
     } >/dev/null 2>&1 & # check would wait for who holds its output
     within 60 grep -q 'replies' "$WORK/load.log" || { tail -n 5 "$WORK/load.log" && return 1; }

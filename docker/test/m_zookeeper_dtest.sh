@@ -4,7 +4,7 @@
 export WITH=zookeeper SECKILL_GUARD=zookeeper
 
 need "up" deploy up single
-sold() { deploy demo --stock 300 --buyers 3000 --connections 100 --quiet "$@"; }
+sold() { deploy demo --stock 300 --buyers 3000 --connections 100 --quiet --keep "$@"; }
 check "a load under a lock in ZooKeeper passes the audit" sold
 docker stop -t 20 "$(containers zookeeper)" >/dev/null
 check "while it is away the instances are ready all the same" all_ready

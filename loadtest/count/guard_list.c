@@ -94,6 +94,21 @@ static const struct guard_entry *find(const struct guard_list *guards, const cha
     return NULL;
 }
 
+/* With all that there are, as far as there is room. */
+static bool blame_name(const struct guard_list *all, const char *name, size_t length,
+                       struct failure *failure)
+{
+    char known[300] = "";
+
+    for (int i = 0; i < all->count; i++)
+        (void)snprintf(known + strlen(known), sizeof known - strlen(known), " %s",
+                       all->list[i].name);
+    (void)failure_set(failure, "--guard: the service has no guard \"%.*s\"; it has%s",
+                      length < GUARD_NAME_MAX ? (int)length : GUARD_NAME_MAX, name, known);
+    if (failure) failure->is_usage = true;
+    return false;
+}
+
 bool guard_list_choose(const struct guard_list *all, const char *wish,
                        struct guard_list *out_chosen, struct failure *failure)
 {
@@ -103,10 +118,7 @@ bool guard_list_choose(const struct guard_list *all, const char *wish,
     for (const char *name = wish; name && !is_all;) {
         size_t length = strcspn(name, ",");
         const struct guard_entry *guard = find(all, name, length);
-        if (!guard)
-            return failure_set(failure,
-                               "--guard: the service has no guard \"%.*s\" (see its --help)",
-                               (int)length, name);
+        if (!guard) return blame_name(all, name, length, failure);
         if (is_wanted[guard - all->list])
             return failure_set(failure, "--guard: \"%s\" is there twice", guard->name);
         is_wanted[guard - all->list] = true;

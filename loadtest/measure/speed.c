@@ -10,6 +10,7 @@
 
 #include "base/moment.h"
 #include "bench.h"
+#include "run/running.h"
 
 enum { WARM_UP_S = 1 };
 
@@ -42,6 +43,8 @@ static bool measure(const struct measuring *measuring, bench_kind kind, struct b
                                 service_open_ledger(service, measuring->failure)};
     bool is_good = field.ledger && bench_round_measure(&field, &task, &count, measuring->failure);
     ledger_close(field.ledger);
+    if (kind == BENCH_PURCHASE && !service->is_ours && !options->has_to_keep)
+        (void)running_remove(service, sale, NULL, NULL); /* of orders nobody audits */
     *out_count = count.speed;
     if (count.doubt[0] && !doubt[0])
         (void)snprintf(doubt, sizeof measuring->run->doubt, "%s round at %ld connections: %s",

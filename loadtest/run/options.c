@@ -138,6 +138,8 @@ static const struct flag flags[] = {
      .help = "its admin token (with --url)"},
     {"token-key", FLAG_TEXT, AT(token_key), .value = "FILE",
      .help = "its token key, to sign the tokens of buyers (with --url and --tokens)"},
+    {"keep", FLAG_SWITCH, AT(has_to_keep),
+     .help = "leave the sale there (with --url; else it is ended, written to DIR and taken out)"},
     {"redis", FLAG_TEXT, AT(redis), .value = "URL",
      .help = "Redis, Sentinel or cluster to use (one of our own); with --url the one they use"},
     {"redis-password", FLAG_TEXT, AT(redis_password), .value = "FILE",
@@ -293,8 +295,8 @@ static bool check_urls(const struct options *options, struct failure *failure)
 {
     const char *told = told_of_ours(options);
 
-    if (!options->url_count && (options->admin_url || options->admin_token))
-        return failure_set(failure, "--admin-url and --admin-token go with --url only");
+    if (!options->url_count && (options->admin_url || options->admin_token || options->has_to_keep))
+        return failure_set(failure, "--admin-url, --admin-token and --keep go with --url only");
     if (options->url_count && (!options->admin_url || !options->admin_token || !options->redis))
         return failure_set(failure, "--url: give --admin-url, --admin-token and --redis too");
     if (options->url_count && told)

@@ -36,6 +36,7 @@ struct options {
     const char *out;                /* directory */
     bool is_compare;                /* `guard` names several */
     bool is_quiet;
+    bool has_to_keep;      /* the sale, at running instances */
     bool has_tokens;       /* buyers are known by tokens, not by X-User-Id */
     bool needs[OWN_KINDS]; /* our instances do: start it, unless `servers` names one; no flag */
     bool has_payer_faults; /* of those who pay later, all kinds */

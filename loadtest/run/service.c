@@ -20,6 +20,7 @@
 #include "base/moment.h"
 #include "common/port.h"
 #include "redis_proxy.h"
+#include "running.h"
 
 enum {
     READY_LIMIT_MS = 20000,
@@ -391,25 +392,6 @@ static bool use_running(struct service *service, const struct options *options, 
            (!options->has_tokens || make_buyers(service, options, run_dir, failure));
 }
 
-/* What runs, by its own word; "?" when it does not say. */
-static void ask_version(struct service *service)
-{
-    struct http_reply reply = {.status = 0};
-    char url[URL_MAX + 16];
-
-    (void)snprintf(url, sizeof url, "%s/version", service->admin_url);
-    (void)snprintf(service->version, sizeof service->version, "?");
-    if (http_client_send(service->http, &(struct http_request){.url = url}, &reply, NULL)) {
-        json_t *said = json_loads(reply.body, 0, NULL);
-        const char *version = json_string_value(json_object_get(said, "version"));
-        if (version) (void)snprintf(service->version, sizeof service->version, "%.60s", version);
-        const char *durability = json_string_value(json_object_get(said, "durability"));
-        (void)snprintf(service->durability, sizeof service->durability, "%.30s",
-                       durability ? durability : "?");
-        json_decref(said);
-    }
-}
-
 static bool start_ours(struct service *service, const struct options *options, long connections,
                        const char *run_dir, struct failure *failure)
 {
@@ -442,10 +424,8 @@ bool service_start(struct service *service, const struct options *options, long 
     if (!service->http) return failure_set(failure, "libcurl does not start");
     bool is_up = service->is_ours ? start_ours(service, options, connections, run_dir, failure)
                                   : use_running(service, options, run_dir, failure);
-    if (is_up)
-        ask_version(service);
-    else
-        service_stop(service);
+    is_up = is_up && running_ask(service, failure);
+    if (!is_up) service_stop(service);
     return is_up;
 }
 
@@ -491,6 +471,25 @@ void service_discard_data(const char *run_dir)
     (void)rmdir(folder);
 }
 
+/* "There is no guard of this name. (guard)" of a problem; of what is none only the status. */
+static bool tell_refusal(const struct http_reply *reply, struct failure *failure)
+{
+    json_t *said = json_loads(reply->body, 0, NULL);
+    const char *title = json_string_value(json_object_get(said, "title"));
+    const char *detail = json_string_value(json_object_get(said, "detail"));
+    const char *field = json_string_value(json_object_get(said, "field"));
+
+    (void)failure_set(failure, "the sale was not created: status %ld%s%.200s%s%.40s", reply->status,
+                      title ? ": " : "",
+                      detail  ? detail
+                      : title ? title
+                              : "",
+                      field ? " --" : "", field ? field : "");
+    if (failure) failure->is_usage = reply->status >= 400 && reply->status < 500;
+    json_decref(said);
+    return false;
+}
+
 bool service_create_sale(const struct service *service, const char *sale, const char *guard,
                          long stock, struct failure *failure)
 {
@@ -513,8 +512,10 @@ bool service_create_sale(const struct service *service, const char *sale, const 
     bool is_answered = http_client_send(service->http, &request, &reply, failure);
     free(json);
     if (!is_answered) return false;
-    return reply.status == 201 ||
-           failure_set(failure, "the sale was not created: %ld %.200s", reply.status, reply.body);
+    if (reply.status != 201) return tell_refusal(&reply, failure);
+    if (service->is_ours || running_check(service, sale, failure)) return true;
+    (void)running_remove(service, sale, NULL, NULL); /* it was put up where it should not be */
+    return false;
 }
 
 bool service_has_died(struct service *service, struct failure *failure)

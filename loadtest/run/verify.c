@@ -22,6 +22,7 @@
 #include "payers.h"
 #include "provider.h"
 #include "resolve.h"
+#include "running.h"
 
 enum {
     LOOK_EVERY_MS = 20,
@@ -264,6 +265,19 @@ static void count_fault(const struct verifying *run, struct verify_run *out_run)
                        "the fault did not come: %s, of %s", fault->name, fault->what);
 }
 
+/* A guest leaves nothing behind; what was there stays in a file. */
+static void leave(const struct verifying *run)
+{
+    const struct drive_target *target = run->target;
+    char path[RUN_PATH_MAX];
+    struct failure why = {.text = ""};
+
+    if (target->service->is_ours || target->options->has_to_keep) return;
+    (void)snprintf(path, sizeof path, "%.900s/%s.ndjson", target->run_dir, run->sale);
+    if (!running_remove(target->service, run->sale, path, &why) && !target->options->is_quiet)
+        (void)printf("  the sale is left there: %s\n", why.text);
+}
+
 bool verify_sale(const struct drive_target *target, int number, struct verify_run *out_run,
                  struct failure *failure)
 {
@@ -295,6 +309,7 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
     bool is_done =
         gather(&run) && judge(&run, out_run) && hgrm_write(out_run->latencies, &run.facts, failure);
     facts_done(&run.facts);
+    leave(&run);
     count_load(&run, out_run);
     count_fault(&run, out_run);
     (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);

@@ -91,7 +91,7 @@ TEST(a_flaw_shows_under_its_fault)
 
 TEST(a_guard_that_is_not_there_is_named)
 {
-    const char *said = lt_load_run(*state, SMALL "--guard mutex,mutexx --repeat 1", 3);
+    const char *said = lt_load_run(*state, SMALL "--guard mutex,mutexx --repeat 1", 2);
 
     assert_non_null(strstr(said, "no guard \"mutexx\""));
 }

@@ -138,7 +138,7 @@ static void start_load(struct deployment *all, const char *more, struct process 
 
     lt_line_make(&line, &all->place,
                  "loadtest --url %s --admin-url %s --admin-token @token --redis %s "
-                 "--redis-password @password --tokens --token-key @key --out @out %s",
+                 "--redis-password @password --tokens --token-key @key --out @out --keep %s",
                  all->front_url, all->admin_url, all->reader_url, more);
     assert_true(lt_start(&all->place, line.argv, "output", loadtest));
 }

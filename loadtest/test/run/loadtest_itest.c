@@ -227,7 +227,8 @@ TEST(what_cannot_run_says_why)
 {
     static const struct lt_said rows[] = {
         {"--batch many", 2, "loadtest: --batch: \"many\" is not a number from 1 to 1024\n"},
-        {"--guard no-such-guard", 3, "loadtest: --guard: the service has no guard"},
+        {"--guard no-such-guard", 2, "has no guard \"no-such-guard\"; it has mutex "},
+        {"--help", 0, "setnx (kill)"},
         {"--wrk-dir /nonexistent", 3, "loadtest: --wrk-dir: /nonexistent/purchase.lua"},
         {"--redis sentinel://h", 2,
          "loadtest: --redis: Redis URL: write redis://[user:password@]host"},

@@ -181,6 +181,7 @@ static const struct {
     {"--url ftp://x", "--url: \"ftp://x\" is not http://HOST:PORT"},
     {"--url http://x:1", "--url: give --admin-url, --admin-token and --redis too"},
     {"--admin-url http://x:2", "go with --url only"},
+    {"--keep", "--keep go with --url only"},
     {"--sync-replicas 1", "--sync-replicas: our own Redis has no replicas"},
     {"--redis redis://h --sync-ms 5", "--sync-ms: goes with --sync-replicas"},
     {"--sync-replicas 0", "--sync-replicas: \"0\" is not a number from 1 to 16"},
