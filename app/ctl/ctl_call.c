@@ -187,19 +187,30 @@ static void print_sale(const json_t *sale)
                  text_of(sale, "endsAt"));
 }
 
-static void print_sales(const json_t *list)
+/* Those in one state. */
+static void print_sales_in(const json_t *list, const char *state)
 {
     size_t i = 0;
     const json_t *sale = NULL;
 
-    (void)printf("%-24s %-9s %10s %10s  %-16s %s\n", "SALE", "STATE", "LEFT", "OF", "GUARD",
-                 "TITLE");
     json_array_foreach(list, i, sale)
     {
+        if (strcmp(text_of(sale, "state"), state) != 0) continue;
         (void)printf("%-24s %-9s %10lld %10lld  %-16s %s\n", text_of(sale, "id"),
                      text_of(sale, "state"), number_of(sale, "remaining"), units_of(sale),
                      text_of(sale, "guard"), text_of(sale, "title"));
     }
+}
+
+/* What sells stands first, what is over last. */
+static void print_sales(const json_t *list)
+{
+    static const char *const states[] = {"active", "upcoming", "paused", "sold_out", "ended"};
+
+    (void)printf("%-24s %-9s %10s %10s  %-16s %s\n", "SALE", "STATE", "LEFT", "OF", "GUARD",
+                 "TITLE");
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+        print_sales_in(list, states[i]);
 }
 
 /* Gives an exit status: an audit that did not pass is no success. */

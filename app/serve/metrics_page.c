@@ -63,16 +63,20 @@ static struct metrics_stock row_of(const struct sale *sale, struct book *book)
     return row;
 }
 
+/* Units and orders that do not add up. */
+static bool is_wrong(const struct metrics_stock *row)
+{
+    return row->initial - row->orders != row->left || row->left < 0;
+}
+
 /* Where there is no room, one that is wrong takes the last place. */
 static void add_row(struct metrics_page *self, const struct metrics_stock *row)
 {
-    bool is_wrong = row->initial - row->orders != row->left || row->left < 0;
-
     if (self->stock_count < STOCK_MAX) {
         self->stock[self->stock_count++] = *row;
     } else {
         self->left_out++;
-        if (is_wrong) self->stock[STOCK_MAX - 1] = *row;
+        if (is_wrong(row)) self->stock[STOCK_MAX - 1] = *row;
     }
 }
 
@@ -83,9 +87,9 @@ static bool read_some(struct metrics_page *self, const struct sale_id *ids, size
     memset(sales, 0, count * sizeof *sales);
     store_status status = store_load_sales(self->store, ids, count, sales, NULL);
     for (size_t i = 0; i < count; i++) {
-        if (!sales[i].id[0] || is_over(&sales[i])) continue;
+        if (!sales[i].id[0]) continue;
         struct metrics_stock row = row_of(&sales[i], self->service->book);
-        add_row(self, &row);
+        if (!is_over(&sales[i]) || is_wrong(&row)) add_row(self, &row);
     }
     return status == STORE_OK || status == STORE_FAILED;
 }

@@ -1,9 +1,9 @@
 /*
- * The list of sales, when there are several, or none yet.
+ * The list of sales, when there are several, or none yet. Those that are over are folded.
  */
+import { inOrder } from '../shared/countdown.js';
 import { h } from '../shared/dom.js';
 
-const ORDER = ['active', 'upcoming', 'paused', 'sold_out', 'ended'];
 const TONES = { upcoming: 'warn', active: 'accent', paused: 'warn' };
 
 function card(i18n, sale) {
@@ -25,6 +25,8 @@ function card(i18n, sale) {
   );
 }
 
+let isUnfolded = null; /* by the buyer; the list is made anew when a figure changes */
+
 /**
  * @param {object} i18n
  * @param {object[]} sales as the service lists them
@@ -32,9 +34,13 @@ function card(i18n, sale) {
  */
 export function salesList(i18n, sales) {
   const { t } = i18n;
-  const sorted = sales.toSorted(
-    (a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || a.startsAt.localeCompare(b.startsAt),
-  );
+  const sorted = inOrder(sales.toSorted((a, b) => a.startsAt.localeCompare(b.startsAt)));
+  const ended = sorted.filter(({ state }) => state === 'ended');
+  const list = (some) =>
+    h(
+      'ul.choices',
+      some.map((sale) => card(i18n, sale)),
+    );
 
   if (sales.length === 0) {
     return h('section.notice', h('h1', t('page.no-sales')), h('p.muted', t('page.no-sales.text')));
@@ -42,10 +48,18 @@ export function salesList(i18n, sales) {
   return h(
     'section.stack',
     h('h1', t('page.choose')),
-    h(
-      'ul.choices',
-      sorted.map((sale) => card(i18n, sale)),
-    ),
+    list(sorted.slice(0, sorted.length - ended.length)),
+    ended.length === 0
+      ? null
+      : h(
+          'details.stack',
+          {
+            open: isUnfolded ?? ended.length === sales.length,
+            on: { toggle: ({ target }) => (isUnfolded = target.open) },
+          },
+          h('summary.muted', t('page.ended', { count: i18n.number(ended.length) })),
+          list(ended),
+        ),
   );
 }
 

@@ -15,6 +15,7 @@ export const buyerMessages = inBoth({
   'page.no-such-sale': ['There is no such sale', '没有这个活动'],
   'page.no-such-sale.text': ['It may have been taken down, or the address is wrong.', '它可能已经下架，或者地址有误。'],
   'page.all-sales': ['All sales', '全部活动'],
+  'page.ended': ['Ended: {count}', '已结束：{count}'],
   'page.choose': ['Choose a sale', '选择一个活动'],
   'list.opens': ['Opens {time}', '{time} 开抢'],
 

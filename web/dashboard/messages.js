@@ -25,6 +25,10 @@ export const dashboardMessages = inBoth({
   'light.bad': ['An invariant is broken', '不变式被破坏'],
   'light.unknown': ['Invariants not known', '不变式情况未知'],
   'light.pass': ['An audit of {sale} passed {ago}.', '{sale} 的审计于 {ago} 通过。'],
+  'light.all-pass': [
+    'Audits of {count} sales passed, the oldest {ago}.',
+    '{count} 个活动的审计均已通过，最早的一次在 {ago}。',
+  ],
   'light.fail': ['The audit of {sale} failed {ago}:', '{sale} 的审计于 {ago} 未通过：'],
   'light.away': ['The service does not answer.', '服务没有回应。'],
   'light.signed-out': ['Audits need the operator’s token.', '审计需要运营令牌。'],
@@ -85,6 +89,9 @@ export const dashboardMessages = inBoth({
 
   'sales.title': ['Sales', '活动'],
   'sales.left': ['{left} of {total} left', '剩 {left} / 共 {total}'],
+  'sales.ended': ['Ended: {count}', '已结束：{count}'],
+  'sales.search': ['Search', '搜索'],
+  'sales.no-fit': ['No sale fits.', '没有符合的活动。'],
   'sales.none': ['No sale yet. Create the first one.', '还没有活动，请先新建一个。'],
   'sales.unknown': ['Not known while the service does not answer.', '服务没有回应，情况未知。'],
   'sale.none': ['No sale chosen', '未选择活动'],

@@ -95,11 +95,12 @@ function watchLight(watch, journal) {
   const known = new Map(); /* by sale: what its light last said */
 
   return () => {
-    const { tone, reason, faults } = watch.light();
-    const saleId = watch.saleId;
+    const { tone, reason, faults, saleId } = watch.light();
     const words = `${tone} ${faults.map(({ name }) => name).join(' ')}`;
-    if (!saleId || known.get(saleId) === words || reason === 'waiting') return;
+    const isMended = tone === 'good' && [...known.values()].some((said) => said !== words);
+    if (!saleId || reason === 'waiting' || (known.get(saleId) === words && !isMended)) return;
     const wasSaid = known.get(saleId);
+    if (isMended) known.clear();
     known.set(saleId, words);
     if (tone === 'bad')
       journal.add('fault', 'seen.audit-failed', {

@@ -1,21 +1,36 @@
 /*
- * The sales, to choose from: what is left of each, and how it stands. Rows stay where they are while
- * their figures change, so that the focus does.
+ * The sales, to choose from: what is left of each, and how it stands; those that sell first, those that are over
+ * folded. Rows stay where they are while their figures change, so that the focus does.
  */
+import { inOrder } from '../shared/countdown.js';
 import { h, setAttribute, setText } from '../shared/dom.js';
 
 export const TONES = { upcoming: 'accent', active: 'good', sold_out: null, paused: 'warn', ended: null };
+
+const SEARCHED = 8; /* fewer are seen at a glance */
+
+function fill(list, nodes) {
+  if (nodes.length !== list.children.length || nodes.some((row, i) => list.children[i] !== row))
+    list.replaceChildren(...nodes);
+}
 
 /** @returns {{node: HTMLElement, draw(): void}} */
 export function createSalesList({ i18n, label, words, watch }, createButton) {
   const rows = new Map();
   const list = h('ul.sales');
+  const ended = { list: h('ul.sales'), summary: h('summary.small.muted') };
+  const fold = h('details', { id: 'sales-ended' }, ended.summary, ended.list);
+  const text = h('input', { type: 'search', id: 'sales-text', autocomplete: 'off', on: { input: () => draw() } });
+  const search = h('div.field', label('label', { for: 'sales-text' }, 'sales.search'), text);
   const empty = h('p.small.muted');
+  let unfolded = null; /* the sale that is looked at, when it was over: the fold was opened for it once */
   const node = h(
     'section',
     { class: 'card rail', 'aria-labelledby': 'sales-title' },
     h('div.rail-head', label('h2', { id: 'sales-title' }, 'sales.title'), createButton),
+    search,
     list,
+    fold,
     empty,
   );
 
@@ -58,17 +73,29 @@ export function createSalesList({ i18n, label, words, watch }, createButton) {
     return row.node;
   }
 
-  return {
-    node,
-    draw() {
-      const ids = watch.idsKnown().sort();
-      const nodes = ids.map(drawRow);
-      if (nodes.length !== list.children.length || nodes.some((row, i) => list.children[i] !== row))
-        list.replaceChildren(...nodes);
-      empty.hidden = ids.length > 0;
-      setText(empty, i18n.t(watch.link === 'live' ? 'sales.none' : 'sales.unknown'));
-    },
-  };
+  function draw() {
+    const all = watch.idsKnown().sort();
+    const wanted = text.value.trim().toLowerCase();
+    const fits = (id) => `${id} ${watch.sales?.get(id)?.title ?? ''}`.toLowerCase().includes(wanted);
+    const sales = inOrder(all.filter(fits).map((id) => ({ id, state: watch.stateOf(id) ?? 'active' })));
+    const over = sales.filter(({ state }) => state === 'ended').map(({ id }) => id);
+
+    fill(
+      list,
+      sales.slice(0, sales.length - over.length).map(({ id }) => drawRow(id)),
+    );
+    fill(ended.list, over.map(drawRow));
+    setText(ended.summary, i18n.t('sales.ended', { count: i18n.number(over.length) }));
+    fold.hidden = over.length === 0;
+    if (over.includes(watch.saleId) && unfolded !== watch.saleId) {
+      fold.open = true;
+      unfolded = watch.saleId;
+    }
+    search.hidden = all.length < SEARCHED && wanted === '';
+    empty.hidden = sales.length > 0;
+    setText(empty, i18n.t(all.length > 0 ? 'sales.no-fit' : watch.link === 'live' ? 'sales.none' : 'sales.unknown'));
+  }
+  return { node, draw };
 }
 
 /** The head of the sale that is looked at. @returns {{node: HTMLElement, draw(): void}} */

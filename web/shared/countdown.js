@@ -20,6 +20,11 @@ export function stateAt(sale, nowMs) {
   return state;
 }
 
+const STATES = ['active', 'upcoming', 'paused', 'sold_out', 'ended'];
+
+/** @returns {object[]} sales, those that sell first, those that are over last; else in their order */
+export const inOrder = (sales) => sales.toSorted((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state));
+
 /**
  * @returns {{kind: 'starts'|'ends'|'open-end'|'over', leftMs: number|null}} what to count down to
  */

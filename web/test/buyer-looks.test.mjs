@@ -142,6 +142,13 @@ test('no sale, one, several, and one that is not there', async () => {
   await page.goto(`${own.url}/`);
   await page.waitForSelector('h1 >> text=Choose a sale');
   await assertAccessible(page, 'several sales');
+  assert.equal(await page.locator('details').count(), 0);
+  await own.step('one', 'end');
+  await page.waitForSelector('summary >> text=Ended: 1');
+  await page.waitForSelector('text=The only one', { state: 'hidden' });
+  await page.click('summary');
+  await page.waitForSelector('text=The only one');
+  await assertAccessible(page, 'several sales, one over');
   await page.click('text=Another');
   await page.waitForSelector('h1 >> text=Another');
   await page.goto(`${own.url}/?sale=none`);

@@ -27,6 +27,18 @@ test('the light is red, with the fault by name, when the stock was tampered with
   assert.match(await page.title(), /^✓/);
 });
 
+test('the light is of every sale that is not over, whichever is looked at', async () => {
+  const [id, page] = await desk.openNew(20);
+  const other = await desk.newSale(20);
+
+  setStock(desk.service, other, 19);
+  await light(page, 'bad');
+  await page.waitForSelector(`#light >> text=The audit of ${other} failed`);
+  assert.match(await page.textContent('#sale-facts'), new RegExp(`^${id} `));
+  await desk.service.step(other, 'end');
+  await light(page, 'good');
+});
+
 test('the light is grey when no audit answers, and never green by an old one', async () => {
   const [, page] = await desk.openNew(5, { mayLoseService: true });
 

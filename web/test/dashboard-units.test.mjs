@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import { OUTCOME_GROUPS, REFUSALS, createHistory } from '../watch/history.js';
 import { createJournal, exportEntries, filterEntries } from '../dashboard/journal.js';
-import { FRESH_MS, lightOf } from '../watch/light.js';
+import { FRESH_MS, lightOf, lightOfAll } from '../watch/light.js';
 import { dashboardMessages } from '../dashboard/messages.js';
 import { between, parseMetrics, quantile, readMetrics } from '../watch/metrics.js';
 import { observe } from '../dashboard/observer.js';
@@ -177,6 +177,18 @@ test('green needs an audit that passed a moment ago; what is not known is grey',
     assert.ok(dashboardMessages.en[`light.${reason}`] && dashboardMessages.en[`light.${tone}`]);
   }
   assert.deepEqual(lightOf({ ...known, audit: audit('fail') }).faults, audit('fail').checks);
+
+  const of = (...changes) => {
+    const { tone, reason, saleId, ageMs } = lightOfAll(
+      [{}, ...changes].map((change, i) => ({ ...known, saleId: `sale-${i}`, ...change })),
+    );
+    assert.ok(dashboardMessages.en[`light.${reason}`]);
+    return [tone, reason, saleId, ageMs];
+  };
+  assert.deepEqual(of(), ['good', 'pass', 'sale-0', 100]);
+  assert.deepEqual(of({ ageMs: 2 * FRESH_MS }), ['good', 'all-pass', 'sale-0', 2 * FRESH_MS]);
+  assert.deepEqual(of({ ageMs: 2 * FRESH_MS + 1 }), ['unknown', 'stale', 'sale-1', 2 * FRESH_MS + 1]);
+  assert.deepEqual(of({ audit: null }, { audit: audit('fail') }), ['bad', 'fail', 'sale-2', 100]);
 });
 
 /* ---- the journal ------------------------------------------------------------------------------- */
@@ -235,7 +247,7 @@ test('what changes is written down once: states, faults, counters, the line', ()
   const sale = (state, epoch = 1) => new Map([['cup', { id: 'cup', state, epoch }]]);
   const stock = (oversold) => new Map([['cup', { oversold }]]);
   const snapshot = (more = {}) => ({ startedAt: 1, isStoreUp: true, notOwner: 0, stock: stock(0), ...more });
-  let light = { tone: 'good', reason: 'pass', faults: [] };
+  let light = { tone: 'good', reason: 'pass', faults: [], saleId: 'cup' };
   const watch = {
     link: 'live',
     version: { instance: 'a' },
@@ -265,10 +277,12 @@ test('what changes is written down once: states, faults, counters, the line', ()
   assert.deepEqual(fresh({ snapshot: snapshot({ notOwner: 2, stock: stock(3), isStoreUp: false }) }), [
     'seen.store-away',
   ]);
-  light = { tone: 'bad', reason: 'fail', faults: [{ name: 'units-add-up' }] };
+  light = { tone: 'bad', reason: 'fail', faults: [{ name: 'units-add-up' }], saleId: 'mug' };
   assert.deepEqual(fresh({ snapshot: null, link: 'lost', isListed: false }), ['seen.audit-failed', 'seen.lost']);
   assert.deepEqual(fresh({ snapshot: snapshot({ startedAt: 2 }), link: 'live' }), [
     'seen.store-back',
     'seen.restarted',
   ]);
+  light = { tone: 'good', reason: 'all-pass', faults: [], saleId: 'cup' };
+  assert.deepEqual(fresh({}), ['seen.audit-passed']);
 });

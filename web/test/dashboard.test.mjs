@@ -154,6 +154,30 @@ test('a sale that /metrics does not tell of is known with the token, and drawn',
   await page.waitForFunction(() => /left: now 9/.test(document.querySelector('#stock .plot')?.ariaLabel));
 });
 
+test('opens on a sale that sells; those that are over are folded; a search finds by id and title', async () => {
+  const service = await ownService();
+  for (let i = 0; i < 8; i++) {
+    await service.create(`a-${i}`, 1);
+    await service.step(`a-${i}`, 'end');
+  }
+  await service.create('z-live', 5, { title: 'Moon lamp' });
+  const page = await openPage(desk.browser, service.admin, { path: '/dashboard' });
+  const shown = () => page.locator('[data-sale]:visible').evaluateAll((rows) => rows.map((row) => row.dataset.sale));
+
+  await signIn(page, service);
+  await page.waitForSelector('#sale-title >> text=Moon lamp');
+  await page.waitForSelector('#sales-ended summary >> text=Ended: 8');
+  assert.deepEqual(await shown(), ['z-live']);
+  await page.fill('#sales-text', 'MOON');
+  assert.deepEqual(await shown(), ['z-live']);
+  await page.fill('#sales-text', 'a-3');
+  await page.click('#sales-ended summary');
+  await page.waitForFunction(() => document.querySelectorAll('[data-sale]').length === 1);
+  assert.deepEqual(await shown(), ['a-3']);
+  await page.fill('#sales-text', 'nothing like this');
+  await page.waitForSelector('text=No sale fits.');
+});
+
 test('two instances: the stock is that of all, the rates are those of the one that serves the page', async () => {
   const other = await ownService({ args: ['--lab', '--instance', 'other', '--redis', desk.service.redis.url] });
   const [id, page] = await desk.openNew(60);

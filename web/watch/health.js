@@ -35,8 +35,7 @@ function createLight({ i18n, words, watch }) {
 
   function draw() {
     const light = watch.light();
-    const known = watch.audit();
-    const values = { ago: words.ago(known?.ageMs), sale: watch.saleId ?? '' };
+    const values = { ago: words.ago(light.ageMs), sale: light.saleId ?? '', count: i18n.number(light.count) };
 
     setAttribute(node, 'data-tone', light.tone);
     setAttribute(mark, 'd', MARKS[light.tone]);

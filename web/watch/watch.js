@@ -1,10 +1,12 @@
 /*
- * Watches the service: /metrics every second, and with a token the list of sales and the audit of the
- * sale that is looked at. Each kind of question waits for its answer before it is asked again.
+ * Watches the service: /metrics every second, and with a token the list of sales and the audits of the
+ * sale that is looked at and, in turn, of all that are not over. Each kind of question waits for its answer before it is asked again.
  */
 import { ask } from '../shared/api.js';
+import { createAudits, stamp } from './audits.js';
 import { createHistory } from './history.js';
-import { lightOf } from './light.js';
+import { inOrder } from '../shared/countdown.js';
+import { lightOfAll } from './light.js';
 import { readMetrics } from './metrics.js';
 
 const METRICS_MS = 1000;
@@ -19,11 +21,6 @@ const stockIn = ({ remaining, initialStock, restocked, cooling = 0 }) => ({
   left: remaining,
   putUp: initialStock + restocked - cooling,
 });
-
-const stamp = () => ({ monoMs: performance.now(), wallMs: Date.now() });
-
-/* A clock that was set, or a machine that slept: the longer of the two counts. */
-const ageOf = ({ monoMs, wallMs }) => Math.max(performance.now() - monoMs, Date.now() - wallMs);
 
 /* One after the other: a page is content with few of the connections that a port has. */
 function createLane() {
@@ -69,14 +66,13 @@ function repeat(look) {
  *   saleId, select(id)
  *   stateOf(id) 'active', ...; null while it is not known
  *   stockOf(id) {left, putUp, oversold}; null while it is not known
- *   light()     see light.js; audit(): {audit, ageMs}, the answer that it rests on; null before
+ *   light()     of all, see light.js; audit(): {audit, ageMs}, of the sale that is looked at; null before
  *   askAgain()  what an action may have changed
  *   onChange(fn)
  */
 export function createWatch(operator) {
   const listeners = [];
   const inTurn = createLane();
-  const audits = new Map(); /* by sale: {audit, failure, asked} */
   const self = {
     link: 'opening',
     lostSince: null,
@@ -89,6 +85,7 @@ export function createWatch(operator) {
     saleId: null,
   };
   let answeredAt = null;
+  let isChosen = false; /* the sale that is looked at, by somebody or out of the list */
 
   const tell = () => listeners.forEach((listener) => listener());
 
@@ -139,20 +136,9 @@ export function createWatch(operator) {
     return SALES_MS;
   });
 
+  const audits = createAudits({ operator, inTurn, watch: self, tell });
   const audit = repeat(async () => {
-    const id = self.saleId;
-    if (!operator.isSignedIn || !id) return AUDIT_MS;
-    let asked = null;
-    const answer = await inTurn(() => {
-      asked = stamp();
-      return operator.audit(id);
-    });
-    if (answer.status === 200 && answer.body.saleId === id) {
-      audits.set(id, { audit: answer.body, failure: null, asked });
-    } else {
-      audits.set(id, { ...audits.get(id), failure: answer });
-    }
-    tell();
+    if (operator.isSignedIn && self.saleId) await audits.askDue();
     return AUDIT_MS;
   });
 
@@ -168,17 +154,20 @@ export function createWatch(operator) {
 
   const idsKnown = () => [...new Set([...(self.sales?.keys() ?? []), ...(self.snapshot?.stock.keys() ?? [])])];
 
-  function auditKnown() {
-    const { audit: found, asked } = audits.get(self.saleId) ?? {};
-    return found ? { audit: found, ageMs: ageOf(asked) } : null;
-  }
+  const knownOf = (id) => ({
+    isLinked: self.link !== 'lost',
+    isSignedIn: operator.isSignedIn,
+    saleId: id,
+    ...audits.of(id),
+  });
 
-  /* One is shown without being chosen: the first that sells, else the first. */
+  /* One is shown without being chosen: the first, and once the list is known the first of those that sell. */
   function chooseSale() {
-    if (self.saleId) return;
-    const ids = idsKnown();
-    const selling = ids.find((id) => self.sales?.get(id)?.state === 'active');
-    if (ids.length > 0) self.select(selling ?? ids[0]);
+    if (isChosen) return;
+    const [first] = self.isListed ? inOrder([...self.sales.values()]).map(({ id }) => id) : idsKnown();
+    if (!first || (self.saleId && !self.isListed)) return;
+    self.select(first);
+    isChosen = self.isListed;
   }
 
   operator.onChange((what) => {
@@ -199,6 +188,7 @@ export function createWatch(operator) {
     onChange: (listener) => void listeners.push(listener),
     idsKnown,
     select(id) {
+      isChosen = true;
       if (id === self.saleId) return;
       self.saleId = id;
       self.refunds = null;
@@ -210,16 +200,8 @@ export function createWatch(operator) {
       const sale = self.isListed ? self.sales.get(id) : null;
       return self.link === 'live' ? (self.snapshot.stock.get(id) ?? (sale ? stockIn(sale) : null)) : null;
     },
-    audit: auditKnown,
-    light: () =>
-      lightOf({
-        isLinked: self.link !== 'lost',
-        isSignedIn: operator.isSignedIn,
-        saleId: self.saleId,
-        audit: auditKnown()?.audit ?? null,
-        ageMs: auditKnown()?.ageMs ?? Infinity,
-        failure: audits.get(self.saleId)?.failure ?? null,
-      }),
+    audit: () => (audits.of(self.saleId).audit ? audits.of(self.saleId) : null),
+    light: () => lightOfAll([self.saleId, ...(self.saleId ? audits.others() : [])].map(knownOf)),
     askAgain() {
       for (const kind of [metrics, sales, audit, refunds]) kind.now();
     },

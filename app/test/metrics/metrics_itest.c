@@ -227,6 +227,9 @@ TEST(who_sells_is_seen_and_who_was_over_an_hour_ago_is_not, struct app_fixture *
     assert_soon(self, "seckill_stock_remaining_units{sale=\"z\"}", 1);
     assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-000\"}") == -1);
     assert_true(app_metric(self, "seckill_sales_left_out") == 0);
+    lk_reply_free(app_tell_redis(self->redis.redis, "SET seckill:{s-007}:stock 3"));
+    assert_soon(self, "seckill_stock_drift_units{sale=\"s-007\"}",
+                -2); /* wrong: until it is archived */
     assert_int_equal(app_operate(self, "POST", "/api/v1/admin/sales/z/end", ""), 200);
     lk_reply_free(app_tell_redis(self->redis.redis, "SET seckill:{z}:stock 3"));
     assert_soon(self, "seckill_stock_drift_units{sale=\"z\"}", -2); /* it was just now */
