@@ -1,5 +1,5 @@
 /*
- * Flags and environment -> one validated struct that never changes again.
+ * Flags, environment and a file -> one validated struct that never changes again.
  */
 #ifndef SECKILL_CONFIG_H
 #define SECKILL_CONFIG_H
@@ -41,6 +41,7 @@ struct config {
     const char *book_password;             /* file; NULL: what the URL says */
     int64_t book_lag;                      /* entries; 0: no limit */
     int64_t book_wait;                     /* 1: orders are accepted once they are there */
+    const char *file;                      /* of --config; NULL: none */
     const char *data;                      /* folder */
     const char *guard;                     /* of new sales; guards_find() knows it */
     const char *admin_token;               /* file; NULL: DATA/admin.token */
@@ -97,11 +98,13 @@ struct config_source {
     int argc;
     char **argv;
     const char *(*env)(const char *name); /* NULL: the process's environment */
-    bool of_servers;                      /* seckillctl: those of Redis and the book alone */
+    char *const *
+        environment; /* NAME=VALUE, to its NULL: no unknown name may be there; NULL: the process's */
+    bool of_servers; /* seckillctl: those of Redis and the book alone */
 };
 
 /*
- * Read flags (they win) and environment, check every value, fill in defaults.
+ * Read flags (they win), environment and the file of --config, check every value, fill in defaults.
  *
  * Owns     strings of *out are borrowed from the source, or static, or inside *out: do not copy it.
  */

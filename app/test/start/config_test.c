@@ -1,6 +1,8 @@
 /*
- * Flags and environment: defaults, who wins, and every kind of bad value.
+ * Flags, environment and a file: defaults, who wins, and every kind of bad value.
  */
+#include <unistd.h>
+
 #include "sale/sale.h"
 #include "start/config.h"
 #include "test/support/app_texts.h"
@@ -51,8 +53,10 @@ static config_status read_words(const char *const *words, const char *(*env)(con
         (void)strncpy(words_of_argv[argc], *words, WORD_SIZE - 1);
         argv[argc] = words_of_argv[argc];
     }
-    return config_read(&(struct config_source){.argc = argc, .argv = argv, .env = env}, &config,
-                       &why);
+    static char *const nothing[] = {NULL};
+
+    return config_read(&(struct config_source){argc, argv, .env = env, .environment = nothing},
+                       &config, &why);
 }
 
 #define READ(env, ...) read_words((const char *const[]){__VA_ARGS__, NULL}, env)
@@ -181,8 +185,11 @@ TEST(what_is_wrong_is_said)
          "--sentinel-password: goes with --redis redis+sentinel://"},
         {{"--check", "--listen=127.0.0.1:0"},
          "--check: port 0 of --listen is any; name the one to ask"},
-        {{"batch"}, "\"batch\" is no flag; --help lists them"},
-        {{"--bat", "1"}, "\"--bat\" is no flag; --help lists them"},
+        {{"batch"}, "\"batch\" is no flag (did you mean --batch?)"},
+        {{"--bacth", "1"}, "\"--bacth\" is no flag (did you mean --batch?)"},
+        {{"--redsi=redis://:secret@h"}, "\"--redsi\" is no flag (did you mean --redis?)"},
+        {{"--nothing-like-it"}, "\"--nothing-like-it\" is no flag; --help lists them"},
+        {{"--config=/nowhere/c"}, "--config: /nowhere/c: No such file or directory"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -251,6 +258,93 @@ TEST(a_bad_variable_is_named_as_such)
 {
     assert_int_equal(read_words((const char *const[]){NULL}, bad_env), CONFIG_BAD);
     assert_string_equal(why.text, "SECKILL_BATCH: \"many\" is not a number from 1 to 1024");
+}
+
+TEST(an_unknown_variable_is_refused)
+{
+    static const struct {
+        const char *variable, *says;
+    } rows[] = {
+        {"SECKILL_GAURD=secret", "\"SECKILL_GAURD\" is no variable (did you mean SECKILL_GUARD?)"},
+        {"SECKILL_NOTHING_LIKE_IT=",
+         "\"SECKILL_NOTHING_LIKE_IT\" is no variable; --help lists them"},
+        {"SECKILL_CHECK=1", "\"SECKILL_CHECK\" is no variable; --help lists them"},
+        {"SECKILL_ADMIN=http://127.0.0.1:8081", NULL}, /* seckillctl's */
+        {"SECKILL_ADMIN_TOKEN=f", NULL},
+        {"SECKILL=x", NULL},
+        {"PATH=/bin", NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[WORD_SIZE];
+        char *const environment[] = {text, NULL};
+        char *argv[] = {words_of_argv[0]};
+
+        (void)snprintf(text, sizeof text, "%s", rows[i].variable);
+        config_status status =
+            config_read(&(struct config_source){1, argv, .env = no_env, .environment = environment},
+                        &config, &why);
+        assert_int_equal(status, rows[i].says ? CONFIG_BAD : CONFIG_RUN);
+        if (rows[i].says) assert_string_equal(why.text, rows[i].says);
+    }
+}
+
+static char file_path[] = "/tmp/seckill-config-XXXXXX";
+
+static config_status read_with_file(const char *text, const char *word,
+                                    const char *(*env)(const char *))
+{
+    char flag[WORD_SIZE];
+    (void)snprintf(file_path, sizeof file_path, "/tmp/seckill-config-XXXXXX");
+    int fd = mkstemp(file_path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    (void)close(fd);
+    (void)snprintf(flag, sizeof flag, "--config=%s", file_path);
+    config_status status = READ(env, flag, word);
+    (void)unlink(file_path);
+    return status;
+}
+
+TEST(a_file_has_a_flag_on_each_line)
+{
+    assert_int_equal(read_with_file("# ours\n\n  batch = 5\nlab\nlisten 127.0.0.1:1\r\n"
+                                    "listen=127.0.0.1:2\nqueue-ms\t7 \ndata a b",
+                                    "--queue-ms=8", some_env),
+                     CONFIG_RUN);
+    assert_int_equal(config.batch, 7); /* a variable wins over a line, a flag over both */
+    assert_int_equal(config.queue_ms, 8);
+    assert_true(config.lab);
+    assert_int_equal(config.listen.count, 2);
+    assert_string_equal(config.data, "a b");
+    assert_string_equal(config.guard, "mutex");
+    assert_int_equal(read_with_file("listen 127.0.0.1:1\n", "--listen=127.0.0.1:2", no_env),
+                     CONFIG_RUN);
+    assert_int_equal(config.listen.count, 1);
+}
+
+TEST(what_is_wrong_in_a_file_is_said_with_its_line)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"lab\nbacth 7\n", ":2: \"bacth\" is no flag (did you mean batch?)"},
+        {"redsi redis://:secret@h", ":1: \"redsi\" is no flag (did you mean redis?)"},
+        {"batch x", ":1: --batch: \"x\" is not a number from 1 to 1024"},
+        {"redis redis://:secret\x7f@h", ":1: --redis: this is not usable as a URL"},
+        {"batch", ":1: --batch: a value is missing"},
+        {"--batch 7", ":1: \"--batch\" is no flag (did you mean batch?)"},
+        {"check", ":1: \"check\" is no flag; --help lists them"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char says[160];
+
+        assert_int_equal(read_with_file(rows[i].text, NULL, no_env), CONFIG_BAD);
+        (void)snprintf(says, sizeof says, "%s%s", file_path, rows[i].says);
+        assert_string_equal(why.text, says);
+    }
 }
 
 TEST(a_flawed_guard_needs_lab)
