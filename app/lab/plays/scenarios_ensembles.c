@@ -1,6 +1,8 @@
 /*
- * Scenarios 30 and 31: locks in ZooKeeper, by what a session and a watch are.
+ * Scenarios 30 and 31: locks in ZooKeeper, by what a session, a watch and a place in the queue are.
  */
+#include <string.h>
+
 #include "lab/stage/stage.h"
 #include "scenarios.h"
 
@@ -84,6 +86,88 @@ static const struct stage_move one_by_one[] = {
     FINISH(D, "works, and deletes its node", "工作，然后删除节点"),
 };
 
+/* ---- 31: readers and writers ---------------------------------------------------------------------------- */
+
+static void use(struct stage_actor *self, lk_lock *side)
+{
+    if (lk_lock_wait(side, STAGE_LONG_MS, NULL) != LK_OK) return;
+    herd_work(self);
+    (void)lk_lock_release(side, NULL);
+}
+
+/* Takes the read lock within the write lock, and gives the latter back first. */
+static void write_and_read_on(struct stage_actor *self, lk_rwlock *lock)
+{
+    bool is_writer = lk_lock_wait(lk_rwlock_write(lock), STAGE_LONG_MS, NULL) == LK_OK;
+
+    if (!is_writer || lk_lock_wait(lk_rwlock_read(lock), STAGE_LONG_MS, NULL) != LK_OK) return;
+    herd_work(self);
+    (void)lk_lock_release(lk_rwlock_write(lock), NULL);
+    herd_work(self);
+    (void)lk_lock_release(lk_rwlock_read(lock), NULL);
+}
+
+/* What it does tells keys[0]. */
+static void use_in_its_way(struct stage_actor *self)
+{
+    const char *way = stage_key(self, 0);
+    lk_client *client =
+        lk_client_open(&(struct lk_client_options){.url = stage_url_beside(self)}, NULL);
+    lk_rwlock *lock = client ? lk_rwlock_new(client, LAMP, NULL) : NULL;
+
+    if (lock && strcmp(way, "both") == 0) {
+        write_and_read_on(self, lock);
+    } else if (lock) {
+        use(self, strcmp(way, "read") == 0 ? lk_rwlock_read(lock) : lk_rwlock_write(lock));
+    }
+    lk_rwlock_free(lock);
+    lk_client_close(client);
+}
+
+static const struct stage_move node_readers[] = {
+    UNTIL(A, "GET", "makes a __READ__ node: index 0, it reads", "建立 __READ__ 节点：序号 0，读"),
+    UNTIL(B, "GET", "makes another one: no writer is before it, so it reads, too",
+          "再建一个：前面没有写者，也可以读"),
+    WAIT(C,
+         "makes a __WRIT__ node: index 2, and a writer has to be at 0 (maxLeases 1); watches B's "
+         "node",
+         "建立 __WRIT__ 节点：序号 2，而写者必须是 0（maxLeases 为 1）；监视 B 的节点"),
+    WAIT(D, "makes a __READ__ node: index 3 is behind the writer's 2; watches C's node",
+         "建立 __READ__ 节点：序号 3，排在写者的 2 后面；监视 C 的节点"),
+    FINISH(A, "leaves: nobody watches its node", "离开：没有人监视它的节点"),
+    FINISH(B, "leaves, the last reader", "最后一个读者离开"),
+    HEAR(C, ASK, "is woken, alone: index 0", "只有它被唤醒：序号 0"),
+    FINISH(C, "writes, alone, and leaves", "独自写，然后离开"),
+    HEAR(D, ASK, "is woken: no writer is before it", "被唤醒：前面没有写者了"),
+    FINISH(D, "reads, and leaves", "读完离开"),
+};
+
+static const struct stage_move node_both[] = {
+    UNTIL(A, "GET",
+          "writes: its __WRIT__ node is the first; then makes a __READ__ node of the same number: "
+          "the writer before it is itself",
+          "写：它的 __WRIT__ 节点排第一；再建一个同号的 __READ__ 节点：前面的写者就是它自己"),
+    UNTIL(A, "GET", "gives the write lock back, and reads on", "归还写锁，继续读"),
+    WAIT(B, "wants to write: index 1, behind A's __READ__ node; watches it",
+         "想写：序号 1，排在 A 的 __READ__ 节点后面；监视它"),
+    FINISH(A, "leaves", "离开"),
+    HEAR(B, ASK, "is woken: index 0", "被唤醒：序号 0"),
+    FINISH(B, "writes, and leaves", "写完离开"),
+};
+
+static const struct stage_move node_writers[] = {
+    UNTIL(A, "GET", "makes a __WRIT__ node: index 0, it writes", "建立 __WRIT__ 节点：序号 0，写"),
+    WAIT(B, "makes another one: index 1; watches A's node", "再建一个：序号 1；监视 A 的节点"),
+    FINISH(A, "leaves", "离开"),
+    HEAR(B, ASK, "is woken: index 0", "被唤醒：序号 0"),
+    FINISH(B, "writes, and leaves", "写完离开"),
+};
+
+#define USES(way)                                                                                  \
+    {                                                                                              \
+        .body = use_in_its_way, .keys = {(way) }                                                   \
+    }
+
 #define ALL_FOUR(what)                                                                             \
     {                                                                                              \
         {.body = (what)}, {.body = (what)}, {.body = (what)},                                      \
@@ -135,5 +219,36 @@ const struct lab_scenario scenarios_ensembles[] = {
             "那个再看一眼。Curator 的锁这样做，lockkit 也一样：这里用的就是它的 mutex。"),
      .leads_to = "pay-after-look", .beside = TAP_ZOOKEEPER, .cast = ALL_FOUR(wait_for_next),
      .wakes_one = true, MOVES(one_by_one)},
+    {LESSON("31c", "node-readers", "Readers and writers in one queue of nodes",
+            "读者和写者排在同一个节点队列里",
+            "Curator's read/write lock is the queue again, with __READ__ or __WRIT__ in the nodes' "
+            "names. A writer gets in as the first of all; a reader as soon as no writer is before "
+            "it. So readers go together, and none overtakes a writer who waits: nobody starves.",
+            "Curator 的读写锁还是那个队列，节点名里带 __READ__ 或 "
+            "__WRIT__。写者要排在最前面才能进；读者"
+            "只要前面没有写者就能进。于是读者同行，但谁也不会越过等待的写者：没有人饿死。"),
+     .leads_to = "node-both", .beside = TAP_ZOOKEEPER,
+     .cast = {USES("read"), USES("read"), USES("write"), USES("read")}, .wakes_one = true,
+     MOVES(node_readers)},
+    {LESSON(
+         "31d", "node-both", "Who writes may read on, not the other way round",
+         "写者可以接着读，反过来不行",
+         "The same client may take the read lock within the write lock, give the write lock "
+         "back, and read on: nobody writes in between. The other way round it would wait for "
+         "its own __READ__ node before its __WRIT__ node, for ever; lockkit answers deadlock.",
+         "同一个客户端持有写锁时可以再拿读锁，然后归还写锁，接着读：中间不会有人写。反过来，它的 "
+         "__WRIT__ 节点会永远等自己前面的 __READ__ 节点；lockkit 直接返回死锁。"),
+     .leads_to = "node-writers", .beside = TAP_ZOOKEEPER, .cast = {USES("both"), USES("write")},
+     .wakes_one = true, MOVES(node_both)},
+    {LESSON(
+         "31e", "node-writers", "Two writers are two places of a mutex",
+         "两个写者就是互斥锁的两个位置",
+         "The fourth pair: a writer waits for the writer before it, and watches that node "
+         "alone. Among writers the lock is the mutex of 31b: the first node has it, and each "
+         "release wakes one.",
+         "第四种组合：写者等前一个写者，只监视那个节点。只有写者时，它就是 31b 的互斥锁：第一个节点"
+         "持有，每次释放唤醒一个。"),
+     .leads_to = "pay-after-look", .beside = TAP_ZOOKEEPER, .cast = {USES("write"), USES("write")},
+     .wakes_one = true, MOVES(node_writers)},
     {.name = NULL},
 };

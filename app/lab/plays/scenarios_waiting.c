@@ -45,7 +45,7 @@ static void seek_both(struct stage_actor *self)
     }
 
 /* One round in step: each has one lock when it asks for the other. */
-static void meet(struct stage *stage, bool is_last)
+static void meet(struct stage *stage)
 {
     STAGE_DO(stage, UNTIL(A, "SET " CASE, "takes the lamp", "锁住灯"));
     STAGE_DO(stage, UNTIL(B, "SET " LAMP, "takes the case", "锁住灯罩"));
@@ -53,6 +53,11 @@ static void meet(struct stage *stage, bool is_last)
                           "要灯罩，被拒：在 B 手里"));
     STAGE_DO(stage, UNTIL(B, "EVALSHA mutex_release", "is refused the lamp: A has it",
                           "要灯，被拒：在 A 手里"));
+}
+
+/* It is over: with a delay before the next one, or for good. */
+static void part(struct stage *stage, bool is_last)
+{
     if (is_last) {
         STAGE_DO(stage, FINISH(A, "gives the lamp back, and gives up", "归还灯，放弃"));
         STAGE_DO(stage, FINISH(B, "gives the case back, and gives up", "归还灯罩，放弃"));
@@ -78,7 +83,8 @@ static void play_rounds(struct stage *stage, unsigned spread_ms)
     int64_t ahead_ms = 0;        /* how much sooner A's delay ends */
 
     for (unsigned round = 1; round <= ROUNDS && llabs(ahead_ms) < TRY_MS; round++) {
-        meet(stage, round == ROUNDS);
+        meet(stage);
+        part(stage, round == ROUNDS);
         ahead_ms = draw_ms(&chance[1], spread_ms) - draw_ms(&chance[0], spread_ms);
     }
     if (llabs(ahead_ms) < TRY_MS) return;
@@ -94,6 +100,25 @@ static void play_rounds(struct stage *stage, unsigned spread_ms)
 static void play_lock_step(struct stage *stage)
 {
     play_rounds(stage, 0);
+}
+
+/* Each delay is twice the one before, for both. */
+static void play_doubled(struct stage *stage)
+{
+    static const struct stage_move waits[ROUNDS - 1][2] = {
+        {UNTIL(A, "SET " LAMP, "gives the lamp back; waits for 200 ms", "归还灯；等 200 毫秒"),
+         UNTIL(B, "SET " CASE, "gives the case back; waits for 200 ms", "归还灯罩；等 200 毫秒")},
+        {UNTIL(A, "SET " LAMP, "gives the lamp back; waits for 400 ms", "归还灯；等 400 毫秒"),
+         UNTIL(B, "SET " CASE, "gives the case back; waits for 400 ms", "归还灯罩；等 400 毫秒")},
+    };
+
+    for (unsigned round = 0; round < ROUNDS - 1; round++) {
+        meet(stage);
+        stage_do(stage, &waits[round][A]);
+        stage_do(stage, &waits[round][B]);
+    }
+    meet(stage);
+    part(stage, true);
 }
 
 /* Half the delay to one and a half, as lockkit's redlock does. */
@@ -225,6 +250,18 @@ const struct lab_scenario scenarios_waiting[] = {
             "一样。抽到短的，在另一个开始之前就办完了。两个抽得太近就再来一轮：靠的是运气，但用不了"
             "几轮。（实验室用固定的种子抽取：每次运行延迟都相同。）"),
      .leads_to = "fair-order", .cast = SEEKERS, .locks = {LAMP, CASE}, .play = play_random_delay},
+    {LESSON(
+         "18c", "doubled-delay", "Delays that double meet again, later", "加倍的延迟只是晚点再撞上",
+         "Exponential delays, 200 ms, then 400, then 800, keep load from a server that is in "
+         "trouble: twelve requests in 600 ms instead of in 400. But both double alike, so each "
+         "round is like the last. By numbers: after three rounds fixed and doubled delays have "
+         "won nothing, random ones won in the second. Double the range, and draw from it.",
+         "指数退避，先 200 毫秒，再 400，再 800，能给有麻烦的服务器减轻负担：同样十二次请求，用 "
+         "600 "
+         "毫秒而不是 400 毫秒。但两边同样加倍，每一轮还是一样。用数字说：三轮下来，固定和加倍的延迟"
+         "什么也没赢到，随机的第二轮就赢了。应该让范围加倍，再从中随机抽取。"),
+     .expected = {{LAB_LIVELOCK, 16}}, .leads_to = "random-delay", .cast = SEEKERS,
+     .locks = {LAMP, CASE}, .play = play_doubled},
     {LESSON("19a", "fair-order", "The fair lock keeps the order of coming", "公平锁按先来后到",
             "A plain lock goes to whoever asks at the right moment. The fair lock has a queue in "
             "Redis, and one script decides: only the next one gets a free lock. Every waiter "

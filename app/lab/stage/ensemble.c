@@ -104,11 +104,30 @@ const char *ensemble_address(const struct ensemble *self)
     return self->address;
 }
 
-bool ensemble_holder(struct ensemble *self, const char *key, char *out, size_t size)
+/* Nodes of the same number are those of a writer who reads on. */
+static bool is_inside(const char *node, const char *first)
+{
+    enum { DIGITS = 10 };
+    const char *number = node + strlen(node) - DIGITS;
+
+    if (strlen(node) < DIGITS || strlen(first) < DIGITS) return false;
+    return strcmp(number, first + strlen(first) - DIGITS) == 0 ||
+           (strstr(first, "-__READ__") && strstr(node, "-__READ__"));
+}
+
+int ensemble_holders(struct ensemble *self, const char *key,
+                     char out[ENSEMBLE_HOLDERS][ENSEMBLE_NODE])
 {
     struct lk_inspection found;
+    int count = 0;
 
-    if (lk_inspect(self->client, key, &found, NULL) != LK_OK) return false;
-    (void)snprintf(out, size, "%s", found.holder_count > 0 ? found.holders[0].owner : "");
-    return true;
+    if (lk_inspect(self->client, key, &found, NULL) != LK_OK) return -1;
+    if (found.holder_count == 0) return 0;
+    const char *first = found.holders[0].owner;
+    (void)snprintf(out[count++], ENSEMBLE_NODE, "%s", first);
+    for (size_t i = 0; i < found.waiter_count && count < ENSEMBLE_HOLDERS; i++) {
+        if (i == LK_INSPECT_ROWS || !is_inside(found.waiters[i].owner, first)) break;
+        (void)snprintf(out[count++], ENSEMBLE_NODE, "%s", found.waiters[i].owner);
+    }
+    return count;
 }

@@ -23,7 +23,9 @@ void ensemble_stop(struct ensemble *self);
 /* "127.0.0.1:PORT" */
 const char *ensemble_address(const struct ensemble *self);
 
-/* The node of whoever has that lock; "": nobody. False: no answer. */
-bool ensemble_holder(struct ensemble *self, const char *key, char *out, size_t size);
+/* The nodes of those who have that lock; how many, at most ENSEMBLE_HOLDERS. -1: no answer. */
+enum { ENSEMBLE_HOLDERS = 8, ENSEMBLE_NODE = 128 };
+int ensemble_holders(struct ensemble *self, const char *key,
+                     char out[ENSEMBLE_HOLDERS][ENSEMBLE_NODE]);
 
 #endif

@@ -100,19 +100,36 @@ static bool terminate_session(struct stage *stage, struct tap_calls *out)
 /* ---- in ZooKeeper ----------------------------------------------------------------------------------- */
 
 /* Whose node: "_c_UUID-lock-NUMBER", or "A-lock-NUMBER". */
-static bool observe_ensemble(struct stage *stage, struct lab_state *out)
+static struct lk_bytes owner_of(const char *node)
 {
     static const char curator[] = "_c_";
-    char node[LABEL_VALUE_SIZE] = "";
-    bool is_there =
-        ensemble_holder(servers_ensemble(stage->servers), stage->run->locks[0], node, sizeof node);
-    bool is_curators = strncmp(node, curator, sizeof curator - 1) == 0;
-    struct lk_bytes owner = {node, strcspn(node, "-")};
 
-    if (is_curators) owner = (struct lk_bytes){node + sizeof curator - 1, UUID_LEN};
-    out->lock[0].lease = *node ? LAB_SESSION : LAB_FREE;
-    print_label(stage, owner, out->lock[0].owner, sizeof out->lock[0].owner);
-    return is_there;
+    if (strncmp(node, curator, sizeof curator - 1) == 0)
+        return (struct lk_bytes){node + sizeof curator - 1, UUID_LEN};
+    return (struct lk_bytes){node, strcspn(node, "-")};
+}
+
+static int compare_labels(const void *one, const void *other)
+{
+    return strcmp(one, other);
+}
+
+static bool observe_ensemble(struct stage *stage, struct lab_state *out)
+{
+    char nodes[ENSEMBLE_HOLDERS][ENSEMBLE_NODE];
+    char labels[ENSEMBLE_HOLDERS][LABEL_SIZE];
+    int count = ensemble_holders(servers_ensemble(stage->servers), stage->run->locks[0], nodes);
+    size_t used = 0;
+
+    for (int i = 0; i < count; i++)
+        print_label(stage, owner_of(nodes[i]), labels[i], sizeof labels[i]);
+    /* Two of one number come in any order. */
+    if (count > 0) qsort(labels, (size_t)count, sizeof labels[0], compare_labels);
+    for (int i = 0; i < count && used < LABEL_SIZE; i++)
+        used += (size_t)snprintf(out->lock[0].owner + used, LABEL_SIZE - used, "%s%s",
+                                 i > 0 ? "," : "", labels[i]);
+    out->lock[0].lease = count > 0 ? LAB_SESSION : LAB_FREE;
+    return count >= 0;
 }
 
 /* Whoever has the lock says nothing more, until its session is over. */

@@ -239,13 +239,12 @@ const char *servers_lack(enum tap_server_number which)
 bool servers_prepare_beside(struct servers *self, enum tap_server_number which, const char *key,
                             struct start_error *why)
 {
-    char holder[LABEL_SIZE];
+    char holders[ENSEMBLE_HOLDERS][ENSEMBLE_NODE];
     struct start_error ignored;
 
     if (servers_lack(which)) return start_error_say(why, "not installed: %s", servers_lack(which));
     if (which == TAP_ZOOKEEPER) { /* its nodes are gone with their sessions */
-        if (self->ensemble && ensemble_holder(self->ensemble, key, holder, sizeof holder))
-            return true;
+        if (self->ensemble && ensemble_holders(self->ensemble, key, holders) >= 0) return true;
         ensemble_stop(self->ensemble); /* it has died, if there was one */
         self->ensemble = ensemble_start(self->dir, key, why);
         return self->ensemble;

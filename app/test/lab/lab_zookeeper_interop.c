@@ -32,6 +32,15 @@ static const struct {
     {"one-by-one",
      {WATCH "A#1-lock-place#1 watch", WATCH "B#1-lock-place#2 watch",
       WATCH "C#1-lock-place#3 watch"}},
+    {"node-readers",
+     {WATCH "B#1-__READ__place#2 watch", WATCH "C#1-__WRIT__place#3 watch",
+      "deleted " AT "_c_B#1-__READ__place#2"}},
+    {"node-both",
+     {"create " AT "_c_A#2-__READ__place#1", "delete " AT "_c_A#1-__WRIT__place#1",
+      WATCH "A#2-__READ__place#1 watch"}},
+    {"node-writers",
+     {"create " AT "_c_B#1-__WRIT__", WATCH "A#1-__WRIT__place#1 watch",
+      "deleted " AT "_c_A#1-__WRIT__place#1"}},
 };
 
 static char *play(struct lab *lab, const char *name)
@@ -71,7 +80,7 @@ static bool is_gone(void *pid)
 TEST(a_server_that_died_is_started_anew)
 {
     char dir[APP_PATH_SIZE];
-    char holder[LABEL_SIZE];
+    char holders[ENSEMBLE_HOLDERS][ENSEMBLE_NODE];
     pid_t pid = 0;
     struct start_error why = {0};
 
@@ -85,7 +94,7 @@ TEST(a_server_that_died_is_started_anew)
     assert_true(app_eventually(is_gone, &pid, PATIENCE_MS));
     assert_true(servers_prepare_beside(servers, TAP_ZOOKEEPER, "lock", &why));
     assert_string_equal(why.text, "");
-    assert_true(ensemble_holder(servers_ensemble(servers), "lock", holder, sizeof holder));
+    assert_int_equal(ensemble_holders(servers_ensemble(servers), "lock", holders), 0);
     servers_free(servers);
     app_folder_remove(dir);
 }
