@@ -112,7 +112,7 @@ interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched
 	$(BUILD_ALL) $(INTEROPS) $(O)/lockkit_peer $(O)/seckillctl $(ON_VALKEY)
 	@lockkit/interop/run build/interop $(INTEROPS)
 	PATH="$(CURDIR)/build/interop/valkey:$$PATH" $(run_tests) valkey 120 $(ON_VALKEY) app/test/exercises/compiled_interop.sh
-SERVER_TESTS := $(ON_VALKEY) $(call tests_named,script acl redlock wait sentinel cluster store store_admin script_args script_keys guard redlock_guard sold_out)
+SERVER_TESTS := $(ON_VALKEY) $(call tests_named,script acl redlock wait sentinel cluster store store_admin script_args script_keys guard redlock_guard sold_out lab_commands)
 servers: interop ## locks, sale and rivals on Redis 6.2 to 8.6 and Valkey 7.2 to 9.1 (fetched); a table
 	$(BUILD_ALL) $(SERVER_TESTS)
 	@lockkit/interop/servers build/servers $(SERVER_TESTS) $(INTEROPS)

@@ -38,7 +38,7 @@ static const char *verdict_of(const struct lab_scenario *scenario)
 static void list_one(const struct lab_scenario *scenario, enum lab_language language, bool is_json)
 {
     const char *title = lab_text_in(scenario->title, language);
-    const char *lacks = servers_lack(scenario->beside);
+    const char *lacks = scenarios_lack(scenario);
 
     if (!is_json) {
         (void)printf("%-4s %-24s %-16s %s", scenario->number, scenario->name, verdict_of(scenario),
@@ -129,7 +129,7 @@ static int play_all(struct lab *lab, enum lab_language language, bool is_json)
 
     if (is_json) (void)putchar('[');
     for (; scenarios_at(i) && !tap_is_interrupted(); i++) {
-        const char *lacks = servers_lack(scenarios_at(i)->beside);
+        const char *lacks = scenarios_lack(scenarios_at(i));
 
         if (lacks)
             (void)ctl_complain("scenario %s is not played: install %s", scenarios_at(i)->name,

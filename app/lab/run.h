@@ -11,6 +11,7 @@ struct guard;
 struct stage; /* stage/stage.h: what scenarios see */
 struct stage_move;
 struct stage_actor;
+struct stage_line;
 
 /* What every scenario sells, and its keys. */
 #define STAGE_SALE      "lamp"
@@ -89,7 +90,8 @@ struct stage_cast {
     const char *dir;                        /* its host's; NULL: its guard needs none */
     bool stands_still;                      /* that stops at its guard's pause: stage_pause() */
     void (*body)(struct stage_actor *self); /* instead of a guard: in a thread, it does this... */
-    const char *keys[2];                    /* ...with these locks */
+    const char *keys[LAB_LOCKS_MAX];        /* ...with these locks... */
+    const struct stage_line *lines;         /* ...or says these (stage/lines.h) */
     /* Threads alone, and where there are servers: */
     unsigned servers; /* of its lock: an odd number of them; 0: the shop's Redis keeps the lock */
     unsigned cut_off; /* of these: it cannot reach them */
@@ -112,12 +114,13 @@ struct lab_scenario {
     bool is_paid_later;                        /* for so long a buyer holds what he bought */
     bool is_cluster;                           /* they are three masters of one */
     bool has_replica;                          /* the second of them follows the first */
-    bool keeps_actors;    /* of threads: the next run, if it does so, too, has their connections */
-    bool keeps_servers;   /* one that dies is out of reach, and has forgotten all when it is back */
-    bool keeps_order;     /* it is promised that who comes first is served first */
-    bool wakes_one;       /* ...and that a release wakes only one of those who wait */
-    const char *locks[2]; /* shown instead of the sale's */
-    const struct stage_move *moves; /* stage.h */
+    bool keeps_actors;  /* of threads: the next run, if it does so, too, has their connections */
+    bool keeps_servers; /* one that dies is out of reach, and has forgotten all when it is back */
+    bool keeps_order;   /* it is promised that who comes first is served first */
+    bool wakes_one;     /* ...and that a release wakes only one of those who wait */
+    const char *locks[LAB_LOCKS_MAX]; /* shown instead of the sale's */
+    const char *command;              /* no older server knows it; NULL: any will do */
+    const struct stage_move *moves;   /* stage.h */
     size_t move_count;
     void (*play)(struct stage *stage); /* and then; NULL: no more */
     void *arg;                         /* play()'s own */

@@ -5,11 +5,14 @@
 
 #include <string.h>
 
+#include "lab/stage/server_commands.h"
+#include "lab/stage/servers.h"
+
 static const struct lab_scenario *const themes[] = {
     scenarios_first_locks, scenarios_release,  scenarios_pauses,   scenarios_reentrant,
     scenarios_servers,     scenarios_waiting,  scenarios_readers,  scenarios_deadlocks,
     scenarios_counting,    scenarios_waking,   scenarios_buyers,   scenarios_databases,
-    scenarios_ensembles,   scenarios_payments, scenarios_articles,
+    scenarios_ensembles,   scenarios_payments, scenarios_articles, scenarios_lines,
 };
 
 const struct guard *scenarios_guard_at(size_t index)
@@ -45,6 +48,13 @@ const struct lab_scenario *scenarios_at(size_t index)
         }
     }
     return NULL;
+}
+
+const char *scenarios_lack(const struct lab_scenario *scenario)
+{
+    const char *lacks = servers_lack(scenario->beside);
+
+    return lacks ? lacks : server_commands_lack(scenario->command);
 }
 
 const struct lab_scenario *scenarios_named(const char *name)

@@ -22,6 +22,8 @@ enum { A, B, C, D };
 /* The n-th scenario, in the order of teaching; NULL past the end. By its name; NULL: there is none. */
 const struct lab_scenario *scenarios_at(size_t index);
 const struct lab_scenario *scenarios_named(const char *name);
+/* What has to be installed before it can be played; NULL: nothing. */
+const char *scenarios_lack(const struct lab_scenario *scenario);
 
 /* A guard by its name, the service's or one of the lab's alone that a schedule can play; NULL: there is none. All of
    these, in order; NULL past the end. */
@@ -74,5 +76,6 @@ extern const struct lab_scenario scenarios_databases[];
 extern const struct lab_scenario scenarios_ensembles[];
 extern const struct lab_scenario scenarios_payments[];
 extern const struct lab_scenario scenarios_articles[];
+extern const struct lab_scenario scenarios_lines[];
 
 #endif

@@ -48,7 +48,7 @@ char *lab_documents_scenarios(enum lab_language language)
                             "name", scenario->name, "title", lab_text_in(scenario->title, language),
                             "lesson", lab_text_in(scenario->lesson, language), "expected",
                             expected_of(scenario, language), "leadsTo", scenario->leads_to, "lacks",
-                            servers_lack(scenario->beside)));
+                            scenarios_lack(scenario)));
     }
     return render_json_dump(json_pack("{s:o}", "scenarios", list));
 }

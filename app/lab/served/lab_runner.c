@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "lab/plays/scenarios.h"
 #include "lab/show/render.h"
-#include "lab/stage/servers.h"
 
 /* In a queue, on its thread's stack. */
 struct turn {
@@ -93,7 +93,7 @@ static lab_runner_status search_in(struct lab *lab, struct explore *search,
 static lab_runner_status play(struct lab **lab, const struct lab_wish *wish,
                               struct lab_runner_answer *out)
 {
-    const char *lacks = wish->scenario ? servers_lack(wish->scenario->beside) : NULL;
+    const char *lacks = wish->scenario ? scenarios_lack(wish->scenario) : NULL;
 
     if (lacks) (void)start_error_say(&out->why, "not installed: %s", lacks);
     if (lacks) return LAB_RUNNER_UNAVAILABLE;

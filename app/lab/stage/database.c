@@ -84,7 +84,8 @@ bool database_clear(struct database *self, struct start_error *why)
     static const char clear[] =
         "DO $$ BEGIN DROP SCHEMA IF EXISTS seckill CASCADE; CREATE SCHEMA seckill;"
         " CREATE TABLE seckill.lease (name text PRIMARY KEY, until timestamptz NOT NULL,"
-        " owner text NOT NULL DEFAULT pg_catalog.current_setting('application_name')); END $$";
+        " owner text NOT NULL DEFAULT pg_catalog.current_setting('application_name'));"
+        " CREATE TABLE seckill.goods AS SELECT 2 AS units; END $$";
     char ignored[2];
 
     return (own_server_runs(&self->server) && /* else its last process may answer still */
@@ -94,10 +95,14 @@ bool database_clear(struct database *self, struct start_error *why)
 
 bool database_ask(struct database *self, const char *sql, char *out, size_t size)
 {
+    return database_ask_by(self->client, sql, out, size);
+}
+
+bool database_ask_by(lk_client *client, const char *sql, char *out, size_t size)
+{
     PGresult *answer = NULL;
 
-    if (lk_postgres_ask(self->client, &(struct lk_postgres_work){.sql = sql}, 0, &answer, NULL) !=
-        LK_OK)
+    if (lk_postgres_ask(client, &(struct lk_postgres_work){.sql = sql}, 0, &answer, NULL) != LK_OK)
         return false;
     (void)snprintf(out, size, "%s", PQntuples(answer) > 0 ? PQgetvalue(answer, 0, 0) : "");
     PQclear(answer);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lockkit/client.h"
+
 #include "base/start_error.h"
 
 struct database; /* opaque */
@@ -22,10 +24,12 @@ void database_stop(struct database *self);
 /* Its socket's path. */
 const char *database_socket(const struct database *self);
 
-/* As it is at first: no sale, nobody's lease. */
+/* As it is at first: no sale, nobody's lease, and two lamps (seckill.goods). */
 bool database_clear(struct database *self, struct start_error *why);
 
 /* Ask for one field: that of the first row, "" when there is none. False: no answer. */
 bool database_ask(struct database *self, const char *sql, char *out, size_t size);
+/* Likewise by somebody's own connection. */
+bool database_ask_by(lk_client *client, const char *sql, char *out, size_t size);
 
 #endif

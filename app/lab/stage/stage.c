@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server_commands.h"
 #include "stage_inside.h"
 #include "store/store.h"
 
@@ -94,12 +95,12 @@ void stage_sell(struct stage *stage, long long units)
     store_free(store);
 }
 
-/* Show these locks instead of the sale's; second may be NULL. */
-static void show_locks(struct stage *stage, const char *first, const char *second)
+/* Instead of the sale's. */
+static void show_locks(struct stage *stage, const char *const locks[LAB_LOCKS_MAX])
 {
-    stage->run->locks[0] = first;
-    stage->run->locks[1] = second;
-    stage->run->lock_count = second ? 2 : 1;
+    stage->run->lock_count = 0;
+    for (size_t i = 0; i < LAB_LOCKS_MAX && locks[i]; i++)
+        stage->run->locks[stage->run->lock_count++] = locks[i];
 }
 
 /* ---- moves ----------------------------------------------------------------------------------------- */
@@ -141,8 +142,11 @@ void stage_do(struct stage *stage, const struct stage_move *move)
 
 void stage_play(struct stage *stage, const struct lab_scenario *scenario)
 {
+    const char *lacks = server_commands_lack(scenario->command);
+
     stage->program = program_of(scenario->cast[0].guard);
-    show_locks(stage, STAGE_KEY("lock"), NULL);
+    if (lacks) (void)start_error_say(&stage->run->failure, "not installed: %s", lacks);
+    show_locks(stage, (const char *const[LAB_LOCKS_MAX]){STAGE_KEY("lock")});
     if (scenario->servers) stage_servers(stage, scenario->servers);
     if (scenario->beside) stage_beside(stage, scenario->beside);
     if (scenario->has_replica) stage_replicate(stage, 1, 2);
@@ -153,7 +157,7 @@ void stage_play(struct stage *stage, const struct lab_scenario *scenario)
     }
     if (scenario->cast[0].guard || scenario->cast[0].body)
         stage_sell(stage, scenario->units ? scenario->units : 1);
-    if (scenario->locks[0]) show_locks(stage, scenario->locks[0], scenario->locks[1]);
+    if (scenario->locks[0]) show_locks(stage, scenario->locks);
     for (size_t i = 0; i < scenario->move_count; i++)
         stage_do(stage, &scenario->moves[i]);
     if (scenario->play) scenario->play(stage);

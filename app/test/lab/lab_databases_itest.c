@@ -44,6 +44,12 @@ TEST(each_claim_is_an_answer_of_postgres)
          {"UPDATE seckill.lease", "until > clock_timestamp()\"," POSTGRES("[0]"), "sold by B"}},
         {"unlock-before-commit", {"pg_advisory_unlock", "COMMIT", "COMMIT"}},
         {"lock-until-commit", {"::int\"," POSTGRES("[1]"), "::int\"," POSTGRES("[0]"), "COMMIT"}},
+        {"cache-set",
+         {"RETURNING units\"," POSTGRES("[1]"), "RETURNING units\"," POSTGRES("[0]"),
+          "RETURNING units\"," POSTGRES("[-1]")}},
+        {"cache-deleted",
+         {"RETURNING units\"," POSTGRES("[1]"), "RETURNING units\"," POSTGRES("[0]"),
+          "RETURNING units\"," POSTGRES("UPDATE 0")}},
     };
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -76,7 +82,7 @@ TEST(every_play_has_the_same_events)
         free(first);
         count++;
     }
-    assert_int_equal(count, 6);
+    assert_int_equal(count, 8);
 }
 
 static void play_without_a_session(struct stage *stage)

@@ -79,10 +79,11 @@ TEST(every_scenario_comes_to_its_verdict_twice_by_the_same_events)
 
     for (; scenarios_at(count); count++) {
         if (scenarios_at(count)->beside == TAP_ZOOKEEPER) continue; /* lab_zookeeper_interop */
+        if (scenarios_lack(scenarios_at(count)))
             continue; /* the server is too old for its command */
         assert_true(is_same_twice(*state, scenarios_at(count)));
     }
-    assert_true(count >= 69);
+    assert_true(count >= 85);
 }
 
 TEST(names_are_unique_and_lead_to_each_other)
@@ -118,7 +119,8 @@ TEST(the_stale_write_is_refused_by_redis_itself)
     } table[] = {{"checked-write", "ERROR NOTOWNER"},  {"fencing-token", "ERROR STALE"},
                  {"late-pipeline", "ERROR VOID"},      {"one-per-buyer", "A1002"},
                  {"pay-in-one-step", "[\\\"L\\\"]"},   {"late-payment-owed", "[\\\"L\\\"]"},
-                 {"single-return", "[0, <ms>, 0, 0]"}, {"no-rollback", "ERROR WRONGTYPE"}};
+                 {"single-return", "[0, <ms>, 0, 0]"}, {"no-rollback", "ERROR WRONGTYPE"},
+                 {"basket-half", "ERROR WRONGTYPE"}};
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char *json = play_as_json(*state, scenarios_named(table[i].scenario));
