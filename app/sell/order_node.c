@@ -88,7 +88,7 @@ static void wait_for_a_replica(lk_client *client, const char *key)
 static lk_status ask_marks(const struct order_node *node, int number, struct lk_bytes *words,
                            size_t count, lk_reply **reply)
 {
-    char member[8];
+    char member[12]; /* any int: gcc 14 does not see that these are small */
 
     (void)snprintf(member, sizeof member, "%d", number);
     words[1] = LK_BYTES("seckill:nodes");
