@@ -28,8 +28,8 @@ struct lk_tls_options {      /* of rediss URLs: TLS 1.2 or newer */
     const char *cert_file;   /* PEM: the client's certificate and chain [none] */
     const char *key_file;    /* PEM, without a passphrase: its key [in cert_file] */
     const char *server_name; /* SNI, and what certificates must be for [the host of the URL, or as a
-                             Sentinel or the cluster tells it, which may be an IP address] */
-    bool is_unverified; /* accept any certificate: encrypted, but from whom nobody knows [false] */
+                             Sentinel or the cluster names it, which may be an IP address] */
+    bool is_unverified;      /* accept any certificate: encrypted, but not authenticated [false] */
 };
 
 /* Zero means the default given in brackets. */
@@ -46,9 +46,9 @@ struct lk_client_options {
                           nobody: the default user. As it is, without %XX [none] */
     /* "password" or "user:password" of the Sentinels [none: they are asked without] */
     const char *sentinel_password;
-    const char *loader; /* "user:password" of who may load scripts (+script|load is enough): with
-                          it the user of the URL needs neither EVAL nor SCRIPT LOAD, and what a
-                          server does not know is brought there by the loader [none] */
+    const char *loader; /* "user:password" of a user that may load scripts (+script|load is enough):
+                          it loads scripts that a server does not know, so the user of the URL
+                          needs neither EVAL nor SCRIPT LOAD [none] */
     struct lk_tls_options tls; /* anything here with a URL that is not rediss is INVALID */
     unsigned pool_size; /* connections at most to a server, besides subscriber and watchdog [16] */
     int64_t connect_ms; /* limit of one connection attempt with its name look-up, in which all
@@ -81,7 +81,7 @@ struct lk_client_options {
  *
  * Owns     the result is yours; end it with lk_client_close(). Options are copied.
  * Returns  NULL with err filled: INVALID (URL or option, a file of tls too), UNREACHABLE, SERVER (log-in
- *          refused, also that of the loader, who is named then; or no TLS with it), NO_MEMORY.
+ *          refused, also that of the loader, which is named then; or no TLS with it), NO_MEMORY.
  * Threads  everything on a client may be called from any thread.
  */
 lk_client *lk_client_open(const struct lk_client_options *options, struct lk_error *err);
@@ -132,8 +132,8 @@ struct lk_pool_usage {
 void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out);
 
 /*
- * Whether a release, or the undo of an acquire, is still to be made up for: it was refused for now, or had
- * no answer. The client does so by itself, until the lease is over; who ends soon waits for that.
+ * Whether a release, or the undo of an acquire, is pending: it had a temporary error, or no answer. The client
+ * repeats it by itself, until the lease is over; a program that ends soon can wait for that.
  *
  * Threads  any; asks no server and does not wait for one. On something else than Redis: false.
  */
@@ -147,8 +147,8 @@ typedef struct lk_session lk_session;
  * Borrow a connection, for what lives on a connection: WATCH, MULTI, EXEC.
  *
  * Shape    key: in a cluster, the connection is to the server that has it; NULL: to any. One that
- *          became somebody else or something else (AUTH, SELECT, HELLO, SUBSCRIBE, CLIENT ...) is
- *          closed when it is given back: nobody inherits that, and the next borrower waits for another.
+ *          was changed (AUTH, SELECT, HELLO, SUBSCRIBE, CLIENT ...) is closed when it is given back, so
+ *          that no other call inherits that, and the next borrower waits for another.
  * Units    limit_ms bounds the wait for a free connection; 0 means command_ms.
  * Owns     the result is yours; end it with lk_session_close(), soon, and before the client.
  * Returns  NULL with err filled: UNREACHABLE, BUSY, SERVER, INVALID, NO_MEMORY.
@@ -164,7 +164,7 @@ size_t lk_client_primaries(lk_client *client);
 lk_session *lk_session_open_at(lk_client *client, size_t primary, int64_t limit_ms,
                                struct lk_error *err);
 
-/* "127.0.0.1:7001": whom it is connected to. Borrowed from the session. */
+/* "127.0.0.1:7001": the server that it is connected to. Borrowed from the session. */
 const char *lk_session_server(const lk_session *session);
 
 /*

@@ -20,7 +20,7 @@ extern "C" {
 /*
  * Options of a kind (client, lock, fair, multi, redlock, permit), for C: LK_OPTIONS(lock, .wait_ms = 2000).
  *
- * They begin with their size, so that they may grow: who was compiled with fewer of them has the defaults
+ * They begin with their size, so that they may grow: a program compiled with fewer of them has the defaults
  * of the new ones, and an older library answers INVALID to one that it does not know. Without a size, only
  * those of version 0.1 are seen.
  */

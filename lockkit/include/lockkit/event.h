@@ -31,8 +31,8 @@ extern "C" {
     X(LK_EVENT_ROUND_TRIP, "round-trip") /* one pipeline was sent and answered, or failed */       \
     X(LK_EVENT_CONNECT, "connect")       /* a connection was made, or could not be made */         \
     X(LK_EVENT_TOPOLOGY, "topology")     /* another server is the primary, or slots moved */       \
-    X(LK_EVENT_REFUSED, "refused")       /* of a channel, the first of a connection: who waits for \
-                                            its messages looks now and then */
+    X(LK_EVENT_REFUSED, "refused")       /* the server refused a channel, the first one of a       \
+                                            connection: waiters poll instead */
 
 typedef enum lk_event_type {
 #define LK_EVENT_VALUE(value, name) value,
@@ -49,7 +49,7 @@ struct lk_event {
     unsigned attempts;   /* tries (acquire, run) or commands (round trip) */
     const char *kind;    /* "mutex"; NULL for round trips and connects */
     const char *key;     /* the lock's key; NULL likewise; of a refusal, the channel */
-    const char *token;   /* this hold's token or owner; NULL likewise, and where nobody owns */
+    const char *token;   /* this hold's token or owner; NULL likewise, and without an owner */
     int64_t ends_ns;     /* acquire, renew: until when it is, or (UNKNOWN) may be, held; else 0 */
     uint64_t fence;      /* acquire: the fencing token; 0 where the kind has none */
     int64_t count;   /* locks: holds of the handle afterwards; semaphores, latches: units moved */

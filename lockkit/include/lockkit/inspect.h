@@ -1,7 +1,7 @@
 /*
- * Who holds a lock: for operators, and for programs that look after locks they do not hold.
+ * Inspect locks: for operators, and for programs that monitor locks they do not hold.
  *
- * Nothing here changes a key. A lock is told by what its keys look like, so the answer is only as
+ * Nothing here changes a key. A lock is recognised by the format of its keys, so the answer is only as
  * good as that: a plain counter looks like a semaphore, and a random word with a TTL like a mutex.
  *
  * Example
@@ -46,7 +46,7 @@ const char *lk_layout_name(lk_layout layout);
 const char *lk_layout_meaning(lk_layout layout);
 
 enum {
-    LK_INSPECT_ROWS = 64, /* holders, and waiters, that are told one by one */
+    LK_INSPECT_ROWS = 64, /* holders, and waiters, that are listed one by one */
     LK_INSPECT_KEY_MAX = 513,
     LK_INSPECT_OWNER_MAX = 80,
     LK_INSPECT_FOREVER = -1, /* for left_ms: without an end */
@@ -79,10 +79,10 @@ struct lk_inspection {
 /*
  * Read one lock, with all that belongs to it, in one atomic step of the server.
  *
- * Shape    key: 1 to 512 bytes. How it is told what it is stands in LK_LAYOUT_LIST. A token is 16
- *          to 64 letters, digits and + / = _ : -, a digit among them. An owner is "<uuid>:<n>", with
- *          ":write" behind it in a write lock. A fair lock looks like a reentrant one while nobody
- *          waits; permits look like a number while none is out.
+ * Shape    key: 1 to 512 bytes. LK_LAYOUT_LIST documents the formats. A token is 16 to 64 letters,
+ *          digits and + / = _ : -, including a digit. An owner is "<uuid>:<n>", with ":write" behind
+ *          it in a write lock. A fair lock looks like a reentrant one without waiters; permits look
+ *          like a number while none is out.
  *          The work is bounded whatever the key holds: a string is read up to 128 bytes, of a
  *          hash, a queue, a set of permits about LK_INSPECT_ROWS rows are read.
  * Units    milliseconds, by the server's clock, at the moment it read.

@@ -1,5 +1,5 @@
 /*
- * lk_latch: many wait until so many have arrived.
+ * lk_latch: waiters wait until a counter has reached 0.
  *
  * Example
  *     lk_latch *latch = lk_latch_new(client, "all-here", &err);
@@ -18,13 +18,12 @@ extern "C" {
 typedef struct lk_latch lk_latch;
 
 /*
- * A latch that counts down to 0 and lets through all who wait.
+ * A latch that counts down to 0, which ends all waits.
  *
- * A handle is for one thread at a time, and a second one that comes meanwhile is told INVALID; its cancel
- * is for any.
+ * A handle is for one thread at a time, and a second one gets INVALID; any thread may cancel.
  *
- * Shape    key: string, the count; absent: 0, which is open, so a latch that was never set lets
- *          everybody through. Shares keys with Redisson's RCountDownLatch, and its channel
+ * Shape    key: string, the count; absent: 0, which is open, so nobody waits for a latch that was
+ *          never set. Shares keys with Redisson's RCountDownLatch, and its channel
  *          "redisson_countdownlatch__channel__{key}" (braces are added whatever the key is, so in a
  *          cluster the key must have none). Besides, a minute long after a count-down,
  *          "{key}:lockkit_claim:<uuid>:<n>". In ZooKeeper it is a node, which Curator's
@@ -51,7 +50,7 @@ LK_MUST_CHECK lk_status lk_latch_try_set(lk_latch *latch, int64_t count, struct 
  *
  * Returns  OK; UNKNOWN: no answer came: it may count yet; call it again, and it counts once (in ZooKeeper
  *          unless 64 others have counted meanwhile). LOST: called again after more than a minute: it
- *          counts once, or not at all, which nobody can tell any more.
+ *          counts once, or not at all, and it cannot be known which.
  */
 LK_MUST_CHECK lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err);
 
@@ -72,7 +71,7 @@ LK_MUST_CHECK lk_status lk_latch_count(lk_latch *latch, int64_t *out_count, stru
  */
 LK_MUST_CHECK lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err);
 
-/* Delete it, which opens it: those who wait are told. NOT_OWNER: it was open. */
+/* Delete it, which opens it and wakes the waiters. NOT_OWNER: it was open. */
 lk_status lk_latch_delete(lk_latch *latch, struct lk_error *err);
 
 /* End a wait in lk_latch_await() of another thread, or the next one, as lk_lock_cancel(). NULL is fine. */

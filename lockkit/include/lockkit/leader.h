@@ -2,8 +2,8 @@
  * lk_leader: one of many processes leads, with whatever lock it is given, until it resigns, dies or is cut
  * off; then another one does.
  *
- * It is a lock that is campaigned for, and so a LEASE: who leads may be a leader of the past by the time
- * a write of its arrives. What must not be written twice goes with the fence, or by lk_guarded_eval().
+ * Leadership is a lock, and so a LEASE: it may have ended by the time a write of the leader arrives. Protect
+ * writes by the fence, or use lk_guarded_eval().
  *
  * Example
  *     void hook(lk_leader *leader, uint64_t fence, void *arg)
@@ -29,19 +29,19 @@ typedef struct lk_leader lk_leader;
 
 /*
  * Zero means the default given in brackets. The hooks run on the leader's own thread, one at a time. They
- * may take long, but what happens meanwhile is told after them: who works in one looks at
- * lk_leader_is_leading(). They may use the leader, but not close it, and lk_guarded_eval() its lock.
+ * may take long, but further events are reported after them: work in a hook checks lk_leader_is_leading().
+ * They may use the leader, but not close it, and may call lk_guarded_eval() with its lock.
  */
 struct lk_leader_options {
     size_t size; /* LK_OPTIONS() */
     int64_t
-        lease_ms; /* of the lock: when a leader dies, nobody leads for so long at most [30000] */
+        lease_ms; /* of the lock: the longest time without a leader after one has died [30000] */
     /* fence: lk_lock_fence(); it grows with every leader. 0: a kind of lock without. */
     void (*on_elected)(lk_leader *leader, uint64_t fence, void *arg);
     /* Once after each on_elected: leadership is lost, or about to be given back. */
     void (*on_deposed)(lk_leader *leader, void *arg);
     /* An acquire or a release failed with this (not BUSY). It campaigns on, after a pause of a second at
-       most. A server that is out of reach is waited for inside the acquire: lk_event tells of that. */
+       most. An unreachable server is waited for inside the acquire, and reported by lk_event. */
     void (*on_trouble)(lk_leader *leader, const struct lk_error *why, void *arg);
     void *arg;
 };
@@ -51,13 +51,13 @@ struct lk_leader_options {
  * is renewed, and campaigns again when it was lost.
  *
  * When leadership is lost, on_deposed is begun by the end of the lease, and the next leader is elected
- * after it: so long as clocks run alike, and nobody sleeps in between (a stopped process, a hook before
- * it). When it is resigned or closed, on_deposed has returned before the lock is given back.
+ * after that, provided that clocks run at the same rate and nothing stops the thread (a paused process, an
+ * earlier hook). When it is resigned or closed, on_deposed has returned before the lock is released.
  *
  * Owns     borrows the lock, of any kind, which holds nothing and is the leader's alone until it is
- *          closed. One lock, one leader: who competes has a lock of its own on the same key.
+ *          closed. Each competing leader has a lock of its own on the same key.
  * Returns  NULL with err filled: INVALID (no lock, a held one, a closed client, a bad lease), NO_MEMORY.
- * Threads  the functions below: any; not in a child of fork(), where nobody leads.
+ * Threads  the functions below: any; not in a child of fork(), which never leads.
  * Source   Curator LeaderLatch and LeaderSelector; client-go leaderelection.
  */
 lk_leader *lk_leader_new(lk_lock *lock, const struct lk_leader_options *options,
@@ -71,7 +71,7 @@ bool lk_leader_is_leading(const lk_leader *leader);
 uint64_t lk_leader_fence(const lk_leader *leader);
 
 /* Give leadership up, if it leads: on_deposed is called soon, then the lock is given back. It campaigns again
-   two seconds after that, so that all who wait have had their chance. */
+   two seconds after that, so that waiters have had their chance. */
 void lk_leader_resign(lk_leader *leader);
 
 /*

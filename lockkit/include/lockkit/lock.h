@@ -83,13 +83,13 @@ LK_MUST_CHECK lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_e
  * repeat.
  *
  * Returns  OK           released; or there was nothing to release (also for NULL). One of several
- *                       holds is released also when the server cannot be told: the last tells it.
- *          NOT_OWNER    the hold had already ended; whoever holds it now was left alone. Not so
- *                       after one of the next three, while the lease is not over: what is gone then
- *                       was released by that call, or for it, so repeating it answers OK.
- *          UNKNOWN, UNREACHABLE, EXHAUSTED (no free connection)  no confirmation, or refused for now:
- *                       the client makes up for it until the lease is over (lk_client_has_pending_undo()), also
- *                       when the handle is freed. It may be called again.
+ *                       holds is released also without an answer: the last release ends them all.
+ *          NOT_OWNER    the hold had already ended; another owner's hold was not changed. After one
+ *                       of the next three, a call before the end of the lease is OK instead: the
+ *                       earlier release has been run.
+ *          UNKNOWN, UNREACHABLE, EXHAUSTED (no free connection)  no confirmation, or a temporary error:
+ *                       the client repeats it until the lease is over (lk_client_has_pending_undo()),
+ *                       also when the handle is freed. It may be called again.
  *          NO_MEMORY    it may be called again. If not, the lease clears it.
  *          SERVER       an error answer; the lease clears it.
  */
@@ -105,10 +105,10 @@ lk_status lk_lock_release(lk_lock *lock, struct lk_error *err);
 LK_MUST_CHECK lk_status lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
 
 /*
- * Break the lock, whoever holds it. For operators: the holder learns of it at its next renewal.
+ * Release the lock whoever the owner is. For operators: the holder notices it at its next renewal.
  *
  * Returns  OK         it was held, and is free.
- *          NOT_OWNER  nobody held it.
+ *          NOT_OWNER  it was not held.
  *          SERVER     the key is no lock, and stays.
  *          INVALID (a kind that cannot be broken), UNKNOWN, UNREACHABLE, BUSY, NO_MEMORY
  */

@@ -1,6 +1,6 @@
 /*
  * lockkit for C++17: clients, locks, leaders and permits that end with their scope; std::lock_guard,
- * std::unique_lock and std::scoped_lock take the locks. Header only; lock.h tells what locks do.
+ * std::unique_lock and std::scoped_lock take the locks. Header only; lock.h documents what locks do.
  *
  * "Somebody else holds it" is an answer: false, or an empty optional. All else that is not OK is
  * thrown, as lockkit::error; but never by unlock() and release(), which guards call as they end:
@@ -189,7 +189,7 @@ struct rwlock {
                  options)
     {
     }
-    /* lk_rwlock_upgrade(): who reads holds write, too; false: others read on. DEADLOCK is thrown. */
+    /* lk_rwlock_upgrade(): a reader also gets write; false: others still read. DEADLOCK is thrown. */
     template <class Rep, class Period>
     bool upgrade_for(const std::chrono::duration<Rep, Period> &wait)
     {

@@ -74,18 +74,17 @@ lk_lock *lk_spin_new(lk_client *client, const char *key, struct lk_error *err);
 lk_lock *lk_fenced_new(lk_client *client, const char *key, struct lk_error *err);
 
 /*
- * A lock of the server's own, where it has one: in PostgreSQL the session advisory lock, which excludes
- * whoever takes the same number there, with lockkit or without. Not reentrant, no fence.
+ * A lock that is built into the server: in PostgreSQL the session advisory lock, which excludes all programs
+ * that acquire the same number there, with lockkit or without. Not reentrant, no fence.
  *
- * A hold lives and dies with a session of the server: the client's pool (pool_size) lends it a connection
- * of its own, and so it does to a waiter, who stands in the server's queue and is served in its order, but
- * for a moment every half second. The server frees it as soon as it notices that the holder's connection
- * has ended: at once when the process dies; 25 s after the network was cut (on TCP). That a hold's session
- * has ended is told within moments, also when the server is gone with it; that the network is cut, command_ms
- * later; that the server stands still, at the lease's end. Without is_renewed the server ends it when the
- * lease is over. With it there is no lease: of a process that stands still it stays, so nothing of it is
- * safe beyond what lk_held() says. No standby knows of it: once one is promoted, another one may hold it there
- * while the old primary still answers this holder.
+ * A hold ends with a session of the server: the client's pool (pool_size) lends it a connection of its own, and
+ * a waiter as well, which is in the server's queue and is served in its order, except for a moment every half
+ * second. The server releases it as soon as it notices the end of the holder's connection: at once when the
+ * process dies; 25 s after the network was cut (on TCP). A loss is reported within moments after the session has
+ * ended, also if the server went down; command_ms after the network was cut; and at the end of the lease if the
+ * server hangs. Without is_renewed the server ends the hold with the lease. With it there is no lease: the hold of
+ * a paused process stays, so it protects no longer than lk_held() is true. Standbys do not have the lock: after a
+ * promotion another client may hold it there while the old primary still answers this holder.
  *
  * Shape    the number is the first 8 bytes, big-endian, of SHA-256 over "lockkit:" and key, as a signed
  *          64-bit integer ("sale-1": -4186301075354283077), in the client's database. lk_lock_token() is
@@ -100,18 +99,18 @@ lk_lock *lk_advisory_new(lk_client *client, const char *key, struct lk_error *er
 /*
  * A read/write lock: any number of readers, or one writer. It is two lk_locks of one owner.
  *
- * Both sides are reentrant. Who holds the write side may take the read side besides; releasing
- * the write side first leaves a reader, and lets others in. The other way round, acquiring the
- * write side while holding the read side is DEADLOCK at once: lk_rwlock_upgrade() does that. Several
- * readers in a process are several lk_rwlocks. Nobody is preferred, so readers that overlap without
- * end keep writers out for ever: see lk_rwlock_new_with().
+ * Both sides are reentrant. The holder of the write side may acquire the read side, too; releasing the write
+ * side first leaves a reader, and admits others. The other way round, acquiring the write side while holding
+ * the read side is DEADLOCK at once: lk_rwlock_upgrade() does that. Several readers in a process are several
+ * lk_rwlocks. There is no order, so readers that overlap without end keep writers out for ever: see
+ * lk_rwlock_new_with().
  *
  * Shape    key: hash, "mode" -> "read" or "write", "<uuid>:<n>" -> read holds,
  *          "<uuid>:<n>:write" -> write holds; and per read hold k a string
- *          "{key}:<uuid>:<n>:rwlock_timeout:<k>", whose TTL is the reader's lease: a reader without
- *          it is none, whoever keeps the hash alive. Shares keys with Redisson's RReadWriteLock,
+ *          "{key}:<uuid>:<n>:rwlock_timeout:<k>", whose TTL is the reader's lease: without it the read
+ *          hold has ended, also if the hash exists. Shares keys with Redisson's RReadWriteLock,
  *          and its channel "redisson_rwlock:{key}".
- * Threads  both handles of one lk_rwlock together: one thread at a time; a second one is told INVALID.
+ * Threads  both handles of one lk_rwlock together: one thread at a time; a second one gets INVALID.
  * Source   Redisson RReadWriteLock; scripts/rw_*.lua. Other than there, no release or re-entry cuts
  *          what another hold has left, and readers are woken when a writer becomes a reader.
  */
@@ -119,34 +118,33 @@ typedef struct lk_rwlock lk_rwlock;
 
 lk_rwlock *lk_rwlock_new(lk_client *client, const char *key, struct lk_error *err);
 
-/* Who goes first of those that wait. */
+/* The order of waiters. */
 typedef enum lk_rwlock_order {
-    LK_RWLOCK_UNORDERED,     /* whoever asks first when it may: as Redisson's */
-    LK_RWLOCK_WRITERS_FIRST, /* writers, in the order of coming; no reader comes in ahead of one */
-    LK_RWLOCK_FAIR, /* all in the order of coming; readers next to each other go together */
+    LK_RWLOCK_UNORDERED,     /* the first try that succeeds, as in Redisson */
+    LK_RWLOCK_WRITERS_FIRST, /* writers, in the order of arrival; no reader is admitted before one */
+    LK_RWLOCK_FAIR,          /* all in the order of arrival; adjacent readers together */
 } lk_rwlock_order;
 
 /* Zero means the default given in brackets. */
 struct lk_rwlock_options {
     size_t size;           /* LK_OPTIONS() [0: that of version 0.1] */
-    lk_rwlock_order order; /* let all that use the key name the same one [UNORDERED] */
-    int64_t waiter_ms; /* a waiter that asks no more keeps its place this long [5000; least 100] */
+    lk_rwlock_order order; /* must be the same for all users of the key [UNORDERED] */
+    int64_t waiter_ms;     /* a dead waiter keeps its place for this time [5000; least 100] */
 };
 
 /*
- * The same with an order. Whoever waits has a place in a queue then, and an acquire that does not wait
- * is BUSY while somebody who waits is before it. Who reads may take the read side again, and who writes
- * any of both, whoever waits; but who reads by one lk_rwlock and wants to by another may wait for a
- * writer that waits for it.
+ * The same with an order. Waiters have a place in a queue then, and an acquire that does not wait is BUSY while
+ * a waiter is before it. A reader may acquire the read side again, and a writer both sides, regardless of
+ * waiters; but a reader by one lk_rwlock that acquires another one may wait for a writer that waits for it.
  *
- * Places end as those of lk_fair_new(): at once when the wait ends, for whatever reason; a waiter's that
- * died when its window is over, which holds up the others no longer than one, however many died.
- * LK_EVENT_QUEUED tells each place of a fair one.
+ * Places end as those of lk_fair_new(): at once when the wait ends, for whatever reason; that of a dead waiter
+ * when its window is over, which delays the others no longer than one window, however many died.
+ * LK_EVENT_QUEUED reports each place of a fair one.
  *
- * Redisson's clients, and those that name no order, do not queue: Redisson's are let in as the lock
- * allows, ours only when nobody in the queue is before them. Exclusion holds among all of them. A
- * release by Redisson's tells those in our queue nothing: they notice it when they ask again, within
- * 1.7 s (a third of waiter_ms, if that is less).
+ * Redisson's clients, and those without an order, do not queue: Redisson's are admitted as the lock allows,
+ * lockkit's only when no waiter in the queue is before them. Exclusion holds among all of them. A release by
+ * Redisson does not wake the waiters in our queue: they notice it at their next try, within 1.7 s (a third of
+ * waiter_ms, if that is less).
  *
  * Shape    as lk_rwlock_new(), and the queue of lk_fair_new(), whose places are "<uuid>:<n>" of a reader,
  *          "<uuid>:<n>:write" of a writer, "<uuid>:<n>:<m>:write:upgrade"; a waiter listens on
@@ -160,9 +158,9 @@ lk_rwlock *lk_rwlock_new_with(lk_client *client, const char *key,
                               const struct lk_rwlock_options *options, struct lk_error *err);
 
 /*
- * Make a writer of who holds the read side, without a moment in which somebody else could write. It
- * waits for the other readers to leave, ahead of all that wait, and lets no new one in meanwhile
- * (Redisson's come in; it waits for them, too).
+ * Upgrade the holder of the read side to a writer, without a moment in which another client could write. It waits
+ * for the other readers to leave, ahead of all other waiters, and admits no new one meanwhile (Redisson's are
+ * admitted; it waits for them, too).
  *
  * Shape    the read hold stays beneath, with its own lease and renewal: releasing the write side leaves
  *          a reader again, and each acquire has its release. The write hold is "<uuid>:<n>:<m>:write",
@@ -196,22 +194,22 @@ void lk_rwlock_free(lk_rwlock *rwlock);
 /* Zero means the default given in brackets. */
 struct lk_fair_options {
     size_t size;       /* LK_OPTIONS() [0: that of version 0.1] */
-    int64_t waiter_ms; /* a waiter that asks no more keeps its place this long [5000; least 100] */
+    int64_t waiter_ms; /* a dead waiter keeps its place for this time [5000; least 100] */
 };
 
 /*
- * A fair lock: reentrant, and whoever waits gets it in the order of coming. An acquire that does not
- * wait is BUSY while anybody is in the queue, also when the lock is free.
+ * A fair lock: reentrant, and waiters get it in the order of arrival. An acquire that does not wait is BUSY
+ * while there are waiters in the queue, also when the lock is free.
  *
- * A waiter that ends its wait, for whatever reason, leaves the queue at once. One that cannot (it
- * died, its client was closed, the server is out of reach) keeps its place, and holds up those behind
- * it, until its window is over: waiter_ms (the wait_ms it had, if less) after it last asked, so any
- * number of them hold up the others no longer than one. A waiter that lives asks about once a second,
- * which renews its window; if a Redisson client, or a break of the connection longer than the window,
- * has cost it its place, it queues up again at the end. LK_EVENT_QUEUED tells each place.
+ * A waiter that ends its wait, for whatever reason, leaves the queue at once. One that cannot (it died, its
+ * client was closed, the server is unreachable) keeps its place, and delays those behind it, until its window
+ * is over: waiter_ms (its wait_ms, if less) after its last try, so any number of them delay the others no
+ * longer than one. A live waiter tries about once a second, which renews its window; if it loses its place by
+ * a Redisson client, or by a loss of the connection for longer than the window, it queues up again at the end.
+ * LK_EVENT_QUEUED reports each place.
  *
- * Redisson's waiters do not renew: a dead one holds up the others for the wait it had (300 s, if it
- * named none) from when those before it must have gone; one of ours behind it, for its window more.
+ * Redisson's waiters do not renew: a dead one delays the others for its wait time (300 s, if it has none) from
+ * when those before it must have gone; a dead waiter of lockkit behind it, for its window more.
  *
  * Shape    as lk_reentrant_new(), and "redisson_lock_queue:{key}": list of owners, the next one
  *          first; "redisson_lock_timeout:{key}": zset, owner -> ms since 1970, by the server's clock.
@@ -230,15 +228,14 @@ struct lk_multi_options {
 };
 
 /*
- * A lock made of locks, of any kinds, clients and servers: held while all of them are; or while no
- * more than a stated number is missing. With n / 2 (n odd) allowed to be missing, and each lock on a
- * server of its own, it is Redlock, asking one server after the other.
+ * A lock that consists of locks of any kinds, clients and servers: held while all of them are; or while no
+ * more than a stated number is missing. With n / 2 (n odd) allowed to be missing, and each lock on a server of
+ * its own, it is Redlock, asking one server after the other.
  *
- * The locks are taken in the order of their servers and keys, whatever the order given. While one is
- * held by somebody else the others are given back within 10 ms, and it is waited for alone. A lease
- * that was taken before a wait, or is no longer fresh, is renewed before the acquire ends. When too
- * few locks are left, by the local clock or by what a server says, the whole is lost; that is
- * noticed also without is_renewed.
+ * The locks are acquired in the order of their servers and keys, whatever the order given. While another owner
+ * holds one, the others are released within 10 ms, and this one is waited for alone. Leases from before a wait,
+ * or that are no longer fresh, are renewed before the acquire ends. When too few locks are left, by the local
+ * clock or by a server's answer, the whole is lost; this is noticed also without is_renewed.
  *
  * Shape    no key of its own; 1 to 64 locks. The same one twice is INVALID, and a busy one if it goes
  *          by two names. It is not reentrant, cannot be broken by force, and guards no script:
@@ -272,8 +269,8 @@ struct lk_redlock_options {
     size_t size;              /* LK_OPTIONS() [0: that of version 0.1] */
     int64_t node_ms;          /* a try waits for a server at most this long; never more than a
                                  third of the lease [1 % of the lease, at least 50] */
-    int64_t retry_ms;         /* pause between tries, by chance half of it to one and a half; less
-                                 when a release was heard of, or the votes were split [200] */
+    int64_t retry_ms;         /* pause between tries, at random half of it to one and a half; less
+                                 after a published release, or when the votes were split [200] */
     bool allow_even;          /* accept an even number of servers, which gains nothing [false] */
     bool is_bound_to_members; /* see below [false] */
 };
@@ -283,16 +280,16 @@ struct lk_redlock_options {
  * minority may be down or slow. All are asked at once, and a try ends when enough have answered: slow
  * and dead ones cost nothing.
  *
- * With is_renewed it outlives that its servers are restarted empty, one after the other: when a server
- * has lost the vote, and a majority of votes that never lapsed was confirmed after that, it is asked for
- * the vote again, if nobody else has it by then; it counts when the majority was confirmed once more. A
- * round of a few ms does that, unless others are slow. Not with is_bound_to_members. Renewed or not, a
- * server that is back is asked whether it still knows the vote: when a majority is lost, that is told then.
+ * With is_renewed it survives when its servers are restarted empty, one after the other: when a server has lost
+ * the vote, and a majority of votes that never lapsed was confirmed after that, it is asked for the vote again,
+ * unless another owner has it; the vote counts when the majority was confirmed once more. This takes a few ms,
+ * unless other servers are slow. Not with is_bound_to_members. Renewed or not, a server that is back is asked
+ * whether it still has the vote; the loss of a majority is reported then.
  *
- * Two may hold it when the holder has no votes to spare and a server that gave one (to it, or to a try of
- * the other's) comes back empty (keep it down for longer than the longest lease, or appendfsync always) or
- * its clock jumps ahead; or when clients count different servers. A renewed holder is not confirmed any
- * more after that, and told. And, as any lease, when the holder oversleeps: there is no fencing token.
+ * Two clients may hold it when the holder has no votes to spare and a server that gave one (to it, or to a try of
+ * the other) comes back empty (keep it down for longer than the longest lease, or use appendfsync always) or its
+ * clock jumps ahead; or when clients count different servers. The loss of a renewed hold is reported then, as it is
+ * no longer confirmed. And, as with any lease, when the holder is paused: there is no fencing token.
  *
  * Shape    on every server: key as lk_mutex_new(), the same token on all, a new one for every try.
  *          Shares keys with node-redlock, redsync and others of this layout. 1 to 15 servers, each a
@@ -301,30 +298,30 @@ struct lk_redlock_options {
  *          is_bound_to_members: beside the key a server keeps which servers the last holder counted,
  *          for one lease: "lockkit_members:{key}", a hash of all hosts, ports and databases in the
  *          order of their names (not of run ids, which a restart changes). A client that counts others
- *          gets INVALID as soon as one server tells it so, and a try then waits for all servers within
- *          node_ms. Both may hold it only while no server that both count is in reach of the second.
- *          Whoever changes the list waits for one lease. Others of the layout do not look at it.
- * Units    the hold is good for lease_ms, less what the try that won took, less 1 % and 2 ms.
+ *          gets INVALID as soon as one server answers so, and a try then waits for all servers within
+ *          node_ms. Both may hold it only while the second reaches no server that both count.
+ *          After a change of the list, wait for one lease. Other libraries do not read it.
+ * Units    the hold is valid for lease_ms, less the time of the successful try, less 1 % and 2 ms.
  * Owns     borrows the clients, copies key and array. They must outlive the lock. Its events go to the
  *          first one's hook, with kind "redlock". Their sync_replicas has no effect here.
  * Returns  NULL with err filled: INVALID (also: two clients that are one server, a replica, a client of
- *          Sentinel or Cluster), NO_MEMORY. It asks all servers who they are, for 0.2 s at most: one
- *          that is out of reach now is looked at when it is back, and has no vote before. One that does
- *          not let us ask (INFO, by ACL) has a vote all the same; the report says so.
+ *          Sentinel or Cluster), NO_MEMORY. It checks the identity of all servers, for 0.2 s at most: one
+ *          that is unreachable is checked when it is back, and has no vote before. One whose ACL forbids
+ *          INFO has a vote all the same; the report says so.
  *          lk_lock_acquire(): as for any lock, but
  *          BUSY         others hold so many servers that no majority is left; tried until wait_ms.
- *          UNREACHABLE  too few servers answered until wait_ms: err tells how many, and why the first
+ *          UNREACHABLE  too few servers answered until wait_ms: err says how many, and why the first
  *                       did not.
  *          SERVER       likewise, at once, and the first that failed answered with an error.
  *          LOST         won, but the lease had ended by then.
  *          INVALID      also: servers whose holders count other servers than this lock.
- *          All that was taken, and what may have been, is given back then, also in answers that come
- *          late. lk_lock_release(): asks all servers, and is OK once a majority has confirmed; what is
- *          still unanswered is seen to later. UNKNOWN, UNREACHABLE: call it again, or the lease ends
+ *          All votes that were granted, or may have been, are undone then, also those of late answers.
+ *          lk_lock_release(): asks all servers, and is OK once a majority has confirmed; the others are
+ *          pending undos. UNKNOWN, UNREACHABLE: call it again, or the lease ends
  *          it. lk_lock_renew(): needs a majority of its own; LOST is final. lk_lock_force_release():
  *          OK when it was held on any server, and a majority is free now. It guards no script.
  * Threads  as any lock. Renewal with is_renewed is by each client's own watchdog, so that a server
- *          that stands still delays none of the others.
+ *          that hangs delays none of the others.
  * Source   redis.io "Distributed locks"; scripts/redlock_*.lua.
  */
 lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key,
@@ -333,13 +330,13 @@ lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key
 /* How one server voted. */
 struct lk_redlock_vote {
     const char *server; /* "127.0.0.1:7001"; borrowed, lives as long as the client */
-    lk_status status;   /* of the last acquire, renewal or release: OK; BUSY somebody else's; LOST,
+    lk_status status;   /* of the last acquire, renewal or release: OK; BUSY another owner's; LOST,
                            NOT_OWNER; UNKNOWN no answer by its end; CANCELLED not asked; UNREACHABLE,
                            SERVER; INVALID a replica, a server under two names, other members */
     int sys_errno;      /* 0 when no system call was involved */
     int64_t round_trip_us; /* of its last answer; -1: none */
     int64_t remaining_ms;  /* of its own lease, by the local clock; 0: it does not count */
-    bool is_checked;       /* its run id and role were read; false: not yet, or it does not tell */
+    bool is_checked;       /* its run id and role were read; false: not yet, or INFO is forbidden */
 };
 
 struct lk_redlock_report {
@@ -352,7 +349,7 @@ struct lk_redlock_report {
 
 /*
  * Tell how the last acquire, renewal or release went, server by server, in the order given to
- * lk_redlock_new(). Allocates nothing, asks nobody.
+ * lk_redlock_new(). Allocates nothing, asks no server.
  *
  * Owns     out and out_votes are the caller's; either may be NULL. At most room votes are written.
  * Returns  how many servers there are; 0 if it is no redlock, or NULL.
@@ -370,7 +367,7 @@ size_t lk_redlock_report(const lk_lock *lock, struct lk_redlock_report *out,
  * Shape    as lk_guarded_eval(). Of the options only wait_ms and lease_ms are used.
  * Owns     on OK *out_reply is yours.
  * Returns  OK         ran; the lock is released, had just ended, or (its release failed, as the
- *                     RELEASE event tells) ends with its lease.
+ *                     RELEASE event says) ends with its lease.
  *          BUSY, CANCELLED, UNREACHABLE, INVALID, NO_MEMORY: not run.
  *          NOT_OWNER  the lease ended between the acquire and the script; not run.
  *          UNKNOWN    sent, no answer: it may have run.

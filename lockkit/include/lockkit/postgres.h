@@ -1,5 +1,5 @@
 /*
- * Locks in PostgreSQL: what they have besides (liblockkit-postgres, -llockkit-postgres).
+ * Locks in PostgreSQL, and functions that only they have (liblockkit-postgres, -llockkit-postgres).
  *
  * A client opened with a URL postgres://[user[:pass]@]host[:port],host.../database?parameter=value (whatever
  * libpq takes; PostgreSQL 14 or later) has lk_mutex_new(), lk_reentrant_new(), lk_non_reentrant_new(),
@@ -7,12 +7,12 @@
  *
  * All but the advisory lock are rows of the table lockkit.lock, made at the first opening, with owner, token, fence
  * and the end of the lease by the database's clock: one for a lock, one for each permit. The first four have a
- * fence. A hold outlives a restart of the server; after a failover to an asynchronous standby that had not got it, it
- * is told lost. As long as the old primary still answers it has a holder, too, and commits what he guards: what is
- * told OK there is lost, unless a synchronous standby had to confirm it; a store elsewhere tells them apart by the
- * fence. Which one: data in the same database needs no lock but one conditional statement, or
- * lk_postgres_exclusive(); work that leaves the database a lease with its fence; what must exclude other programs
- * that use PostgreSQL's own locks, the advisory lock.
+ * fence. A hold survives a restart of the server; after a failover to an asynchronous standby without it, its loss is
+ * reported. As long as the old primary still answers, it has a holder as well, and commits guarded statements: they
+ * are OK there, and lost later, unless a synchronous standby had to confirm them; a store elsewhere distinguishes the
+ * two holders by the fence. Which one to use: data in the same database needs no lock, but one conditional statement
+ * or lk_postgres_exclusive(); work outside the database, a lease with its fence; exclusion of other programs that use
+ * PostgreSQL's own locks, the advisory lock.
  *
  * Example
  *     lk_client *client = lk_client_open(LK_OPTIONS(client, .url = "postgres://app@db/shop"), &err);
@@ -38,7 +38,7 @@ struct pg_result; /* libpq's PGresult */
  * A lock that excludes, and is excluded by, ShedLock (Java) where it has usingDbTime(): the row of that name in
  * its table public.shedlock (name, lock_until timestamp, locked_at timestamp, locked_by), which has to be there.
  * locked_by ends with a token of the hold, so that nobody is taken for another on the same host. lk_postgres_guarded()
- * takes it. Not reentrant; no fence (0); nobody tells of a release, so waiters go by poll_ms.
+ * takes it. Not reentrant; no fence (0); releases are not notified, so waiters poll every poll_ms.
  *
  * Units    the lease is ShedLock's lockAtMostFor; there is no lockAtLeastFor. is_renewed is INVALID: lk_lock_renew().
  * Owns     the lock is yours: lk_lock_free().
@@ -56,7 +56,7 @@ struct lk_postgres_work {
 /*
  * Do it in a transaction that also checks, and keeps, that this handle still holds the lock: the only thing
  * that protects data from a holder that overslept. The row of the lock stays locked until it has
- * committed: nobody can acquire the lock before, not even when its lease ends meanwhile.
+ * committed: no other client can acquire the lock before, not even when its lease ends meanwhile.
  *
  * Units    limit_ms for all of it; 0 means command_ms. That much more to end a session that did not answer, and
  *          to find out what came of its COMMIT.
@@ -76,8 +76,8 @@ LK_MUST_CHECK lk_status lk_postgres_guarded(lk_lock *lock, const struct lk_postg
                                             struct lk_error *err);
 
 /*
- * Do it in a transaction that holds this advisory lock, which nobody need have acquired: it ends with the
- * transaction, so nobody can be late, and there is nothing to renew and to lose. It works through a pooler, too.
+ * Do it in a transaction that holds this advisory lock, which need not be acquired before: it ends with the
+ * transaction, so there is nothing to renew or to lose. It works through a pooler, too.
  *
  * Units    limit_ms for all of it, three quarters of it for the wait; 0 means command_ms.
  * Owns     lock is of lk_advisory_new(); else as lk_postgres_guarded().

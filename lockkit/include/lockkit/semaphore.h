@@ -1,13 +1,13 @@
 /*
- * Semaphores: so many may be inside at once. Two kinds that do not mix on one key:
+ * Semaphores: a limited number of permits. Two kinds, which cannot share a key:
  *
- *   lk_semaphore  a number. Its permits have no owner and no lease: what a crashed process had
- *                 taken is gone until somebody adds it. Cheap, and good for counting things.
- *   lk_permits    every permit has an id and a lease: what a crashed process had taken comes back.
+ *   lk_semaphore  a number. Its permits have no owner and no lease: those of a crashed process are
+ *                 gone until they are added again. Cheap, and good for counting things.
+ *   lk_permits    every permit has an id and a lease: those of a crashed process come back.
  *
- * In Redis there is no queue: who asks at the right moment is served, and who wants many may wait long
- * beside those who want few. A handle is for one thread at a time, and a second one that comes meanwhile
- * is told INVALID; its cancel is for any.
+ * In Redis there is no queue: the first request after a release is served, and one for many permits may wait
+ * long beside requests for few. A handle is for one thread at a time, and a second one gets INVALID; any thread
+ * may cancel.
  *
  * Example
  *     lk_semaphore *places = lk_semaphore_new(client, "printer", &err);
@@ -66,21 +66,21 @@ LK_MUST_CHECK lk_status lk_semaphore_try_set(lk_semaphore *semaphore, int64_t pe
  *          CANCELLED  lk_semaphore_cancel() ended the wait.
  *          UNKNOWN    no answer came; nothing is held. What was taken has been given back, or will
  *                     be by the next acquire, drain, add or release of this handle.
- *          LOST       no answer came, and this process was suspended for a minute before it could ask
- *                     again: nothing is held, but what was taken may be gone until somebody adds it.
+ *          LOST       no answer came, and this process was suspended for a minute before it could
+ *                     repeat it: nothing is held, but permits may be gone until they are added again.
  *          SERVER     an error; also when the key is something else than a number.
  */
 LK_MUST_CHECK lk_status lk_semaphore_acquire(lk_semaphore *semaphore, int64_t permits,
                                              int64_t wait_ms, struct lk_error *err);
 
 /*
- * Give permits. Whoever took them: also another handle, process or nobody, so count well.
+ * Release permits. It is not checked who acquired them, if anybody did, so count well.
  *
- * Returns  OK       given; those who wait are told.
+ * Returns  OK       released; waiters are woken.
  *          UNKNOWN  no answer came: call it again, with the same number. It counts once, and so it
  *                   does when the handle's next acquire, drain or add finishes it instead.
  *          LOST     no answer came, and it was called again after more than a minute: it counts once,
- *                   or not at all, which nobody can tell any more.
+ *                   or not at all, and it cannot be known which.
  *          INVALID  a negative number; more permits than can be counted; another release of this
  *                   handle is unfinished.
  */
@@ -154,11 +154,11 @@ struct lk_permit_options {
  *          Curator's InterProcessSemaphoreV2 at the path key, the number a SharedCount at key/count;
  *          a permit's id is the UUID in its node's name, without hyphens. It has no lease there, so
  *          lease_ms is 0 or LK_PERMIT_NO_LEASE: it ends with the session of the client that took it.
- *          Who asks has a place in a queue; who is first there counts as acquired while he waits.
+ *          A request has a place in a queue; the permits of the first one count as acquired while it waits.
  * Owns     as lk_semaphore_new().
  * Returns  NULL with err filled: INVALID, NO_MEMORY.
  * Source   Redisson RPermitExpirableSemaphore; scripts/permits_*.lua. Other than there, the
- *          server's clock tells what has expired.
+ *          server's clock decides what has expired.
  */
 lk_permits *lk_permits_new(lk_client *client, const char *key, struct lk_error *err);
 
@@ -193,13 +193,13 @@ LK_MUST_CHECK lk_status lk_permits_acquire(lk_permits *permits,
 /*
  * Give back permits, all or none. Only the ids matter, so any process may do it.
  *
- * Returns  OK         given back; those who wait are told.
+ * Returns  OK         released; waiters are woken.
  *          NOT_OWNER  one had ended before (it has come back already); the others, if any, are
  *                     still out.
  *          INVALID    also: an id that is none.
  *          UNKNOWN    no answer came, though asked for twice: ask again, or leave it to the lease.
- *          UNKNOWN, UNREACHABLE, EXHAUSTED  also: in Redis the client makes up for it while a lease lasts
- *                     (lk_client_has_pending_undo()); who repeats it may be told NOT_OWNER then.
+ *          UNKNOWN, UNREACHABLE, EXHAUSTED  also: in Redis the client repeats it until the lease is over
+ *                     (lk_client_has_pending_undo()); a call that repeats it may get NOT_OWNER then.
  */
 lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, size_t count,
                              struct lk_error *err);
