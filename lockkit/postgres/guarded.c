@@ -26,8 +26,8 @@ struct transaction {
     char id[POSTGRES_NAME_MAX];
 };
 
-static lk_status say(const struct transaction *transaction, const char *sql, PGresult **out,
-                     struct lk_error *err)
+static lk_status run_sql(const struct transaction *transaction, const char *sql, PGresult **out,
+                         struct lk_error *err)
 {
     return postgres_conn_ask(transaction->conn, &(struct postgres_statement){.sql = sql},
                              transaction->deadline, out, err);
@@ -36,7 +36,7 @@ static lk_status say(const struct transaction *transaction, const char *sql, PGr
 static lk_status begin(struct transaction *transaction, struct lk_error *err)
 {
     PGresult *answer = NULL;
-    lk_status status = say(transaction, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL, err);
+    lk_status status = run_sql(transaction, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL, err);
 
     if (status == LK_OK)
         status = postgres_conn_ask(transaction->conn, &transaction->protect, transaction->deadline,
@@ -51,7 +51,7 @@ static lk_status begin(struct transaction *transaction, struct lk_error *err)
 }
 
 /* A confirmed commit implies that all earlier ones are on the standbys of synchronous_standby_names. */
-static bool is_synced(lk_client *client, int64_t deadline)
+static bool check_synced(lk_client *client, int64_t deadline)
 {
     char conn[POSTGRES_NAME_MAX] = "";
     const struct postgres_statement commit = {
@@ -87,7 +87,7 @@ static lk_status resolve(const struct transaction *transaction, struct lk_error 
         return LKI_FAIL(err, is_aborted ? LK_UNREACHABLE : LK_UNKNOWN,
                         "%s: the answer to COMMIT was lost%s", transaction->key,
                         is_aborted ? "; it was not done" : "");
-    if (is_synced(client, deadline)) return LK_OK;
+    if (check_synced(client, deadline)) return LK_OK;
     return LKI_FAIL(err, LK_UNSYNCED, "%s: committed, but no standby has confirmed it",
                     transaction->key);
 }
@@ -97,7 +97,7 @@ static lk_status commit(struct transaction *transaction, struct lk_error *err)
     PGresult *answer = NULL;
 
     transaction->conn->is_warned = false;
-    lk_status status = say(transaction, "COMMIT", &answer, err);
+    lk_status status = run_sql(transaction, "COMMIT", &answer, err);
     /* COMMIT of a failed transaction is a ROLLBACK. */
     if (status == LK_OK && strcmp(PQcmdStatus(answer), "COMMIT") != 0)
         status = LKI_FAIL(err, LK_SERVER, "%s: rolled back", transaction->key);
@@ -124,7 +124,7 @@ static lk_status run(struct transaction *transaction, const struct lk_postgres_w
         return LKI_FAIL(err, LK_UNREACHABLE, "%s: no answer in time; it was not done",
                         transaction->key);
     }
-    if (say(transaction, "ROLLBACK", NULL, NULL) != LK_OK) postgres_conn_end(transaction->conn);
+    if (run_sql(transaction, "ROLLBACK", NULL, NULL) != LK_OK) postgres_conn_end(transaction->conn);
     return status;
 }
 
@@ -132,7 +132,8 @@ static lk_status run(struct transaction *transaction, const struct lk_postgres_w
 static void give_back(struct transaction *transaction)
 {
     transaction->deadline = lki_context_deadline(transaction->client, 0);
-    if (say(transaction, "DISCARD ALL", NULL, NULL) != LK_OK) postgres_conn_end(transaction->conn);
+    if (run_sql(transaction, "DISCARD ALL", NULL, NULL) != LK_OK)
+        postgres_conn_end(transaction->conn);
     postgres_return(transaction->client, transaction->conn);
 }
 
@@ -142,8 +143,8 @@ static lk_status check_work(const struct lk_postgres_work *work, struct lk_error
     return LKI_FAIL(err, LK_INVALID, "no statement, or no parameters (NULL)");
 }
 
-static lk_status do_it(struct transaction *transaction, const struct lk_postgres_work *work,
-                       PGresult **out_result, struct lk_error *err)
+static lk_status execute(struct transaction *transaction, const struct lk_postgres_work *work,
+                         PGresult **out_result, struct lk_error *err)
 {
     PGresult *result = NULL;
     lk_status status =
@@ -177,7 +178,7 @@ lk_status lk_postgres_guarded(lk_lock *lock, const struct lk_postgres_work *work
     } else if (atomic_load(&lock->state) == LOCK_IDLE) {
         status = LKI_FAIL(err, LK_INVALID, "%s: this handle holds nothing", lock->key);
     } else {
-        status = do_it(&transaction, work, out_result, err);
+        status = execute(&transaction, work, out_result, err);
     }
     return lki_lock_leave(lock, status);
 }
@@ -201,7 +202,7 @@ lk_status lk_postgres_exclusive(lk_lock *lock, const struct lk_postgres_work *wo
     } else if (atomic_load(&lock->state) != LOCK_IDLE) {
         status = LKI_FAIL(err, LK_INVALID, "%s: this handle holds it: release it first", lock->key);
     } else {
-        status = do_it(&transaction, work, out_result, err);
+        status = execute(&transaction, work, out_result, err);
     }
     return lki_lock_leave(lock, status);
 }

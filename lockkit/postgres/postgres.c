@@ -46,7 +46,7 @@ static struct postgres *state_new(const struct lk_client_options *options)
 }
 
 /* Check the log-in; with may_be_down, a server that cannot be reached is accepted. */
-static lk_status look_in(lk_client *client, struct lk_error *err)
+static lk_status check_login(lk_client *client, struct lk_error *err)
 {
     int64_t deadline = lki_clock_after_ms(client->options.connect_ms + client->options.command_ms);
     struct postgres_conn *conn = NULL;
@@ -68,8 +68,8 @@ static lk_status open_client(lk_client *client, const struct lk_client_options *
     if (own->sync_replicas > 0)
         return LKI_FAIL(err, LK_INVALID,
                         "sync_replicas: PostgreSQL's own synchronous_standby_names decides");
-    lk_status status = lki_client_equip(client, postgres_renewal_conn_new(client), err);
-    return status == LK_OK ? look_in(client, err) : status;
+    lk_status status = lki_client_make_parts(client, postgres_renewal_conn_new(client), err);
+    return status == LK_OK ? check_login(client, err) : status;
 }
 
 static void destroy(lk_client *client)

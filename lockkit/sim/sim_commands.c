@@ -696,7 +696,7 @@ bool sim_commands_load(struct sim_text *out)
     return has(SIM_LOADING);
 }
 
-static bool is_refused(const struct command *command, struct sim_text *out)
+static bool refuse(const struct command *command, struct sim_text *out)
 {
     bool is_exempt = state.is_script && state.is_dirty; /* it goes on to its end */
     size_t before = out->len;
@@ -723,7 +723,7 @@ bool sim_command(const struct sim_word *words, size_t count, struct sim_text *ou
                            (int)words[0].len, words[0].data);
             return true;
         }
-        if (is_refused(it, out)) return true;
+        if (refuse(it, out)) return true;
         if (it->has_key) call.key = sim_key_find(words[1]);
         if (it->type == SIM_NONE || !is_wrong_type(&call, it->type)) it->act(&call);
         return true;

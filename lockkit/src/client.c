@@ -178,10 +178,11 @@ static void follow_topology(void *arg)
     lki_watchdog_recheck(client->watchdog);
 }
 
-lk_status lki_client_equip(lk_client *client, struct lki_renewal_conn *line, struct lk_error *err)
+lk_status lki_client_make_parts(lk_client *client, struct lki_renewal_conn *conn,
+                                struct lk_error *err)
 {
-    if (client->backend && !line) return LKI_FAIL(err, LK_NO_MEMORY, "a client");
-    client->watchdog = lki_watchdog_new(client, line, err);
+    if (client->backend && !conn) return LKI_FAIL(err, LK_NO_MEMORY, "a client");
+    client->watchdog = lki_watchdog_new(client, conn, err);
     client->hub = lki_hub_new(&client->options, client->topology, err);
     return client->watchdog && client->hub ? LK_OK : LK_NO_MEMORY;
 }
@@ -191,7 +192,7 @@ static lk_status build_parts(lk_client *client, struct lk_error *err)
     client->topology =
         lki_topology_new(&client->options, &client->url, follow_topology, client, err);
     if (!client->topology) return LK_NO_MEMORY;
-    return lki_client_equip(client, NULL, err);
+    return lki_client_make_parts(client, NULL, err);
 }
 
 static lk_status start_threads(lk_client *client, struct lk_error *err)

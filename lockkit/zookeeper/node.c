@@ -101,7 +101,7 @@ void zookeeper_node_changed(lk_client *client, unsigned long id, const char *pat
 }
 
 /* Find a node that is to be deleted (*id is 0) or watched: its path, session and number. False: there is none. */
-static bool find_neglected(struct zookeeper *self, char *path, int64_t *session, unsigned long *id)
+static bool find_unwatched(struct zookeeper *self, char *path, int64_t *session, unsigned long *id)
 {
     bool is_found = false;
 
@@ -127,7 +127,7 @@ void zookeeper_node_sweep(lk_client *client)
     int64_t session = 0;
     unsigned long id = 0;
 
-    while (find_neglected(zookeeper_of(client), path, &session, &id)) {
+    while (find_unwatched(zookeeper_of(client), path, &session, &id)) {
         if (id > 0) {
             zookeeper_watch_own(client, path, id);
         } else {
@@ -168,7 +168,7 @@ static void become(struct zookeeper_node *node, const char *path, int64_t sessio
 }
 
 /* Leave our node to the pending undos; a later one has another name. */
-static void forsake(struct zookeeper_node *node)
+static void leave_to_undo(struct zookeeper_node *node)
 {
     char path[sizeof node->path];
     int64_t session = take_path(node, path);
@@ -198,7 +198,7 @@ static lk_status node_prepare(lk_lock *lock, struct lk_error *err)
     struct zookeeper_node *node = node_of(lock);
     char uuid[LKI_UUID_LEN + 1];
 
-    forsake(node);
+    leave_to_undo(node);
     node->is_beside = false;
     if (!node->rule) return lki_random_token(lock->token, err);
     lk_status status = lki_random_uuid(uuid, err);
@@ -371,7 +371,7 @@ static void node_abandon(lk_lock *lock, int64_t deadline)
     if (!node->rule) zookeeper_permits_undo(&permit);
     if (!is_there(node) ||
         ask(node, ZOOKEEPER_DELETE, node->path, deadline, &answer, NULL) != LK_OK) {
-        forsake(node);
+        leave_to_undo(node);
         return;
     }
     char path[sizeof node->path];
@@ -481,7 +481,7 @@ static void node_free(lk_lock *lock)
     struct zookeeper_node *node = node_of(lock);
 
     if (lock->client && !lki_context_is_foreign(lock->client) && node->id > 0) {
-        forsake(node);
+        leave_to_undo(node);
         (void)pthread_mutex_lock(mutex_of(node));
         struct zookeeper_node **at = &state_of(node)->nodes;
         while (*at != node)

@@ -134,7 +134,7 @@ static lk_status give_back(const struct wish *wish, const struct zookeeper_rule 
 /* ---- acquire ----------------------------------------------------------------------------------------- */
 
 /* Become the first in "locks". OK: we are; BUSY: the place before ours is watched. */
-static lk_status stand_first(const struct wish *wish, struct lk_error *err)
+static lk_status become_first(const struct wish *wish, struct lk_error *err)
 {
     char prefix[ZOOKEEPER_NODE_MAX], path[ZOOKEEPER_NODE_MAX];
     const char *name = write_path(wish, &place, 0, prefix);
@@ -209,7 +209,7 @@ lk_status zookeeper_permits_take(const struct lki_permit_list *list,
     if (status == LK_OK) status = read_most(&wish, err);
     if (status == LK_OK && wish.most < (long long)list->count)
         status = LKI_FAIL(err, LK_BUSY, "%s: it has only %lld permits", list->key, wish.most);
-    if (status == LK_OK) status = stand_first(&wish, err);
+    if (status == LK_OK) status = become_first(&wish, err);
     if (status == LK_OK) status = have_leases(&wish, out_path, err);
     if (status != LK_OK) return status;
     (void)give_back(&wish, &place, 0);

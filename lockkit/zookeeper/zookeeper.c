@@ -101,7 +101,8 @@ static lk_status open_client(lk_client *client, const struct lk_client_options *
     if (status == LK_OK && client->options.sync_replicas > 0)
         status = LKI_FAIL(err, LK_INVALID, "sync_replicas: a quorum of ZooKeeper has it anyway");
     if (status == LK_OK && self->conn_fd < 0) status = LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
-    if (status == LK_OK) status = lki_client_equip(client, zookeeper_renewal_conn_new(client), err);
+    if (status == LK_OK)
+        status = lki_client_make_parts(client, zookeeper_renewal_conn_new(client), err);
     if (status != LK_OK) {
         free(hosts);
         return status;

@@ -79,8 +79,8 @@ struct lk_client {
 };
 
 /* Make hub and watchdog; the latter with a backend's connection (taken; NULL: no memory). OK, NO_MEMORY. */
-LK_MUST_CHECK lk_status lki_client_equip(lk_client *client, struct lki_renewal_conn *line,
-                                         struct lk_error *err);
+LK_MUST_CHECK lk_status lki_client_make_parts(lk_client *client, struct lki_renewal_conn *conn,
+                                              struct lk_error *err);
 
 /* The pool of a client with a single server. NULL: it uses Sentinels or a cluster. */
 struct lki_pool *lki_context_pool(lk_client *client);

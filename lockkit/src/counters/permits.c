@@ -270,7 +270,7 @@ static int64_t last_end(const struct lk_permit *list, size_t count)
 }
 
 /* Release. After a lost answer it is repeated: if all are released then, the first attempt did it. */
-static lk_status give_surely(struct lki_permit_list *list, struct lk_error *err)
+static lk_status release_confirmed(struct lki_permit_list *list, struct lk_error *err)
 {
     bool is_none = false;
     lk_status status = lki_permit_list_give(list, NULL, err);
@@ -302,7 +302,7 @@ lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, 
         struct lki_permit_list all = list_of(permits, ids, count);
 
         if (!all.client->backend) all.undo_until = last_end(list, count);
-        status = give_surely(&all, err);
+        status = release_confirmed(&all, err);
         emit(permits, (struct lk_event){.type = LK_EVENT_RELEASE, .status = status, .attempts = 1},
              list, count, begin);
     }

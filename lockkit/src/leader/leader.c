@@ -124,7 +124,7 @@ static bool become_leader(lk_leader *leader)
 
 /* Wait for the end of the term; true: it has resigned. The end of the lease is checked here, too, as the watchdog's
    thread, which reports a loss, may be busy in an event hook. */
-static bool serve(lk_leader *leader)
+static bool wait_for_end(lk_leader *leader)
 {
     (void)pthread_mutex_lock(&leader->mutex);
     while (!leader->is_closing && !leader->is_resigning && lk_held(leader->lock)) {
@@ -138,7 +138,7 @@ static bool serve(lk_leader *leader)
     return has_resigned;
 }
 
-static void lead(lk_leader *leader)
+static void run_term(lk_leader *leader)
 {
     const struct lk_leader_options *options = &leader->options;
     bool has_resigned = false;
@@ -146,7 +146,7 @@ static void lead(lk_leader *leader)
     if (become_leader(leader)) {
         if (options->on_elected)
             options->on_elected(leader, atomic_load(&leader->fence), options->arg);
-        has_resigned = serve(leader);
+        has_resigned = wait_for_end(leader);
         if (options->on_deposed) options->on_deposed(leader, options->arg);
     }
     lk_status status = lk_lock_release(leader->lock, &leader->why_left);
@@ -174,7 +174,7 @@ static void *leader_main(void *arg)
 
         if (status == LK_OK) {
             backoff = (struct lki_backoff){0};
-            lead(leader);
+            run_term(leader);
         } else if (!is_closing(leader)) {
             report_trouble(leader, &why);
             pause_for(leader, lki_backoff_next(&backoff, TROUBLE_MAX_MS));

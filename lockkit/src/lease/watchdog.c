@@ -83,7 +83,7 @@ lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *
 }
 
 /* Whether the kind knows that the hold has ended; true only once. */
-static bool is_seen_over(lk_lock *lock)
+static bool end_if_over(lk_lock *lock)
 {
     if (!lock->ops->is_over || atomic_load(&lock->expires_at) == 0 || !lock->ops->is_over(lock))
         return false;
@@ -97,7 +97,7 @@ static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
     struct lki_lease *lease = &lock->lease;
     int64_t now = lki_clock_now();
 
-    (void)is_seen_over(lock);
+    (void)end_if_over(lock);
     lease->slot = lki_renewal_conns_slot_of(&watchdog->conns, lock->key);
     lease->is_asking = false;
     lease->is_suspect |= lease->epoch != watchdog->epoch;
@@ -473,7 +473,7 @@ static void end_what_is_over_locked(struct lki_watchdog *watchdog)
     lk_lock *lock = NULL;
 
     while ((lock = lki_leases_at(&watchdog->leases, i++))) {
-        if (!is_seen_over(lock)) continue;
+        if (!end_if_over(lock)) continue;
         lki_leases_end_at(&watchdog->leases, lock, 0);
         for (struct lki_renewal_conn *conn = watchdog->conns.first; conn; conn = conn->next)
             conn->round.ends_at = 0;

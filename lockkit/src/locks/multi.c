@@ -105,7 +105,7 @@ static bool is_for_now(const struct member *member)
     return member->status == LK_BUSY || member->status == LK_EXHAUSTED;
 }
 
-static lk_status take(struct multi *self, struct round *round, size_t i, int64_t wait_ms)
+static lk_status acquire_member(struct multi *self, struct round *round, size_t i, int64_t wait_ms)
 {
     struct member *member = &self->members[i];
     struct lk_lock_options options = *round->options;
@@ -124,24 +124,24 @@ static lk_status take(struct multi *self, struct round *round, size_t i, int64_t
 }
 
 /* Acquire a member: without waiting, or with a short wait behind members that are held. */
-static lk_status take_soon(struct multi *self, struct round *round, size_t i)
+static lk_status acquire_soon(struct multi *self, struct round *round, size_t i)
 {
-    lk_status status = take(self, round, i, 0);
+    lk_status status = acquire_member(self, round, i, 0);
     bool is_behind = self->needed == self->count && i > round->first;
     int left_ms = lki_clock_left_ms(round->deadline);
 
     if (!is_for_now(&self->members[i]) || !is_behind || left_ms == 0) return status;
     round->has_waited = true;
-    return take(self, round, i, left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS);
+    return acquire_member(self, round, i, left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS);
 }
 
 /* Wait for a member alone, with nothing held; not for long if the others would be enough. */
-static lk_status take_alone(struct multi *self, struct round *round, size_t i)
+static lk_status acquire_alone(struct multi *self, struct round *round, size_t i)
 {
     int left_ms = lki_clock_left_ms(round->deadline);
     bool is_needed = self->needed == self->count;
 
-    return take(self, round, i, is_needed || left_ms < ALONE_MS ? left_ms : ALONE_MS);
+    return acquire_member(self, round, i, is_needed || left_ms < ALONE_MS ? left_ms : ALONE_MS);
 }
 
 static bool is_hopeless(const struct multi *self, const struct round *round)
@@ -167,7 +167,7 @@ static bool note(const struct multi *self, struct round *round, size_t i, lk_sta
 }
 
 /* OK: enough members are held. Else, unless it is hopeless, wait for round->busy. */
-static lk_status take_all(struct multi *self, struct round *round, struct lk_error *err)
+static lk_status acquire_round(struct multi *self, struct round *round, struct lk_error *err)
 {
     bool goes_on = true;
 
@@ -177,10 +177,10 @@ static lk_status take_all(struct multi *self, struct round *round, struct lk_err
     for (size_t i = 0; i < self->count; i++)
         self->members[i].status = LK_CANCELLED; /* not tried */
     if (round->first != nobody) {
-        goes_on = note(self, round, round->first, take_alone(self, round, round->first));
+        goes_on = note(self, round, round->first, acquire_alone(self, round, round->first));
     }
     for (size_t i = 0; i < self->count && goes_on; i++) {
-        if (i != round->first) goes_on = note(self, round, i, take_soon(self, round, i));
+        if (i != round->first) goes_on = note(self, round, i, acquire_soon(self, round, i));
     }
     if (goes_on) return LK_OK;
     *err = is_hopeless(self, round) ? round->why_hopeless : round->why_busy;
@@ -308,7 +308,7 @@ static lk_status acquire_by_rounds(struct multi *self, const struct lk_lock_opti
 
     for (;;) {
         ++*out_attempts;
-        lk_status status = take_all(self, &round, err);
+        lk_status status = acquire_round(self, &round, err);
         bool goes_on = !is_hopeless(self, &round);
         if (status == LK_OK) {
             status = become_holder(self, &round, err);
@@ -459,7 +459,7 @@ static lk_status check_members(lk_lock *const *locks, size_t count, unsigned all
     return LK_OK;
 }
 
-static lk_status take_members(struct multi *self, lk_lock *const *locks, struct lk_error *err)
+static lk_status set_members(struct multi *self, lk_lock *const *locks, struct lk_error *err)
 {
     for (size_t i = 0; i < self->count; i++)
         self->members[i] = (struct member){.lock = locks[i], .place = i};
@@ -500,7 +500,7 @@ lk_lock *lk_multi_new(lk_lock *const *locks, size_t count, const struct lk_multi
     self->needed = count - known.failures_allowed;
     make_name(locks, count, name);
     lk_status status = lki_lock_init(&self->base, &multi_ops, locks[0]->client, name, err);
-    if (status == LK_OK) status = take_members(self, locks, err);
+    if (status == LK_OK) status = set_members(self, locks, err);
     if (status == LK_OK) return &self->base;
     self->count = 0;
     multi_free(&self->base);

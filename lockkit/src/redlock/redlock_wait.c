@@ -41,9 +41,9 @@ void lki_redlock_waiting_done(struct redlock_waiting *waiting, lk_status status)
     waiting->at = nobody;
 }
 
-/* Whether to subscribe at another server. One unanswered try is no reason: a try ends with the majority, so a
+/* Count unanswered tries; true: subscribe at another server. One is no reason: a try ends with the majority, so a
    server may often be late. */
-static bool is_gone(struct redlock_waiting *waiting)
+static bool count_silence(struct redlock_waiting *waiting)
 {
     const struct redlock *self = waiting->self;
 
@@ -101,7 +101,7 @@ static lk_status sleep_until(struct redlock_waiting *waiting, int64_t until, str
 
 lk_status lki_redlock_pause(struct redlock_waiting *waiting, bool is_split, struct lk_error *err)
 {
-    if (is_gone(waiting)) lki_redlock_waiting_done(waiting, LK_BUSY);
+    if (count_silence(waiting)) lki_redlock_waiting_done(waiting, LK_BUSY);
     bool is_first = waiting->at == nobody;
     lk_status status = is_first ? join(waiting, err) : LK_OK;
 

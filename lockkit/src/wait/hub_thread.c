@@ -289,7 +289,7 @@ static bool take_work(struct lki_hub *hub, bool *out_must_recheck, bool *out_is_
     return goes_on;
 }
 
-static int64_t sooner(int64_t one, int64_t other)
+static int64_t earlier(int64_t one, int64_t other)
 {
     return one < other ? one : other;
 }
@@ -297,7 +297,7 @@ static int64_t sooner(int64_t one, int64_t other)
 /* The next moment at which there is work, whatever is received. */
 static int64_t next_turn(struct lki_hub *hub)
 {
-    int64_t next = sooner(hub->collect_at, lki_routes_due(hub));
+    int64_t next = earlier(hub->collect_at, lki_routes_due(hub));
 
     (void)pthread_mutex_lock(&hub->mutex);
     if (hub->is_changed) next = 0;
@@ -333,7 +333,7 @@ bool lki_hub_thread_listen(struct lki_hub *hub, int64_t until)
 {
     int64_t due = next_turn(hub);
 
-    return poll_and_receive(hub, sooner(due, until)) || lki_clock_left_ms(due) == 0;
+    return poll_and_receive(hub, earlier(due, until)) || lki_clock_left_ms(due) == 0;
 }
 
 void *lki_hub_thread(void *arg)
@@ -348,7 +348,7 @@ void *lki_hub_thread(void *arg)
         if (must_recheck || is_changed || lki_clock_left_ms(hub->collect_at) == 0) {
             int64_t route_at = lki_routes_find(hub);
 
-            hub->collect_at = sooner(route_at, step_all(hub));
+            hub->collect_at = earlier(route_at, step_all(hub));
         }
         lki_routes_tick(hub);
         lki_routes_prune(hub);

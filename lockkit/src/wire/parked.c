@@ -145,7 +145,7 @@ struct lki_redis *lki_parked_take(struct lki_parked *parked, uint64_t ticket,
 }
 
 /* Read answers. True: all have come, the connection is broken, or it is past its deadline. */
-static bool is_over(struct parked_conn *place)
+static bool read_answers(struct parked_conn *place)
 {
     while (place->unanswered > 0) {
         lk_reply *reply = NULL;
@@ -177,7 +177,7 @@ struct lki_redis *lki_parked_collect(struct lki_parked *parked)
     for (size_t i = 0; i < parked->count && !redis; i++) {
         struct parked_conn *place = &parked->places[i];
 
-        if (!is_over(place)) continue;
+        if (!read_answers(place)) continue;
         redis = place->redis;
         if (place->undo &&
             place->unanswered == 0) /* the undo was refused; else the connection is broken */

@@ -283,8 +283,8 @@ static bool is_idle_for(const struct lki_pool *pool, int64_t since, int64_t ping
 }
 
 /* Check a connection that was idle since then. False: it is unusable, and was taken back. */
-static bool is_alive(struct lki_pool *pool, struct lki_redis *redis, int64_t since,
-                     int64_t deadline)
+static bool check_usable(struct lki_pool *pool, struct lki_redis *redis, int64_t since,
+                         int64_t deadline)
 {
     bool is_usable = lki_redis_is_usable(redis);
 
@@ -436,7 +436,7 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
         }
         (void)pthread_mutex_unlock(&pool->mutex);
         if (!redis) return fill_slot(pool, deadline, out_redis, err);
-        if (is_alive(pool, redis, since, deadline)) {
+        if (check_usable(pool, redis, since, deadline)) {
             *out_redis = redis;
             return LK_OK;
         } /* else the next */
