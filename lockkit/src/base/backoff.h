@@ -11,9 +11,8 @@ struct lki_backoff {
 };
 
 /*
- * How long to pause before the next attempt: each time twice as long, never longer than longest_ms,
- * and between half and all of that by chance, so that clients who lost a server do not return in
- * step. Start again with {0}.
+ * The pause before the next attempt: twice as long each time, at most longest_ms, and at random between half and
+ * all of that, so that clients that lost a server do not return in step. Reset it with {0}.
  */
 int64_t lki_backoff_next(struct lki_backoff *backoff, int64_t longest_ms);
 

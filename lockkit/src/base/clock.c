@@ -1,7 +1,7 @@
 /*
- * The only file that asks the hour. CLOCK_BOOTTIME for moments, because CLOCK_MONOTONIC stops while
- * the machine is suspended and leases do not; condition variables only know CLOCK_MONOTONIC, so
- * they are given the span that is left. Any thread.
+ * The only file that reads clocks. Moments are of CLOCK_BOOTTIME, as CLOCK_MONOTONIC stops while the machine is
+ * suspended and leases do not; condition variables only have CLOCK_MONOTONIC, so they get the time that is left.
+ * Threads: any.
  */
 #include "clock.h"
 

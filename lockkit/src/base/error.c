@@ -1,5 +1,5 @@
 /*
- * Names of statuses and events, and the one function that fills struct lk_error. Any thread.
+ * Names of statuses and events, and the one function that fills struct lk_error. Threads: any.
  */
 #include "error.h"
 
@@ -42,7 +42,7 @@ const char *lk_event_name(lk_event_type type)
     return (unsigned)type < LK_EVENT_COUNT ? names[type] : "?";
 }
 
-/* What is too long loses its middle: at its beginning stands what failed, at its end why. */
+/* A text that is too long loses its middle: it begins with what failed, and ends with why. */
 static void fill_text(char *out, size_t size, const char *text)
 {
     enum { HEAD = 60 };

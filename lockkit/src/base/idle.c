@@ -1,7 +1,7 @@
 /*
  * /proc/loadavg counts the threads that run or want to, those of the whole machine: "0.31 0.22 0.18 2/395 4711". The
  * loads themselves are means of a minute, and say nothing of this moment. A quota stops all threads of a cgroup until the
- * next period once it is used up, however idle the machine is. Any thread.
+ * next period once it is used up, however idle the machine is. Threads: any.
  */
 #include "idle.h"
 

@@ -1,5 +1,5 @@
 /*
- * How busy the machine is just now.
+ * How busy the machine is at this moment.
  */
 #ifndef LKI_IDLE_H
 #define LKI_IDLE_H

@@ -1,6 +1,6 @@
 /*
  * A name with a brace is taken to bring its own hash tag; whether it does is not looked at, because
- * Redisson does not either. Any thread.
+ * Redisson does not either. Threads: any.
  */
 #include "name.h"
 

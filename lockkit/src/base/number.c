@@ -1,5 +1,5 @@
 /*
- * By hand: a command has a dozen of them, and snprintf() takes ten times as long. Any thread.
+ * Not by snprintf(), which takes ten times as long: a command has a dozen numbers. Threads: any.
  */
 #include "number.h"
 

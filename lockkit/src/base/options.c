@@ -1,6 +1,6 @@
 /*
- * As Linux does it with openat2(): who knows less than the library has zeroes for the rest, who knows more
- * must not have asked for that. Any thread.
+ * As Linux does it with openat2(): a caller with fewer options than the library has zeroes for the rest; one with
+ * more must not have set those. Threads: any.
  */
 #include "options.h"
 

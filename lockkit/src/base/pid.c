@@ -1,8 +1,7 @@
 /*
- * The process ID is noted in a page that the kernel clears in the child of any fork, whoever forks
- * and however (so no handler has to run). Without such a page (Linux before 4.14, and qemu's user mode,
- * which answers yes to any advice and does nothing) the kernel is asked each time. The page lives as
- * long as the process. Any thread.
+ * The process ID is cached in a page that the kernel clears in the child of any fork, so no handler has to
+ * run. Without such a page (Linux before 4.14, and qemu's user mode, which accepts any advice and does nothing)
+ * the kernel is asked each time. The page lives as long as the process. Threads: any.
  */
 #include "pid.h"
 

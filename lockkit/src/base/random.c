@@ -1,6 +1,6 @@
 /*
  * 128 bits from the kernel per acquisition: two holders never share a token, whatever their
- * process, thread or fork. Any thread.
+ * process, thread or fork. Threads: any.
  */
 #include "random.h"
 

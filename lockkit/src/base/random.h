@@ -1,5 +1,5 @@
 /*
- * Owner ids and all other chance.
+ * Owner ids and other random numbers.
  */
 #ifndef LKI_RANDOM_H
 #define LKI_RANDOM_H

@@ -1,5 +1,5 @@
 /*
- * FIPS 180-4, section 6.1, for texts of some kilobytes: plain rather than fast. Any thread.
+ * FIPS 180-4, section 6.1, for texts of some kilobytes: plain rather than fast. Threads: any.
  */
 #include "sha1.h"
 

@@ -1,5 +1,5 @@
 /*
- * The checksum bit by bit: a key is short beside the round trip that it is computed for. Any thread.
+ * The checksum bit by bit: a key is short beside the round trip that it is computed for. Threads: any.
  */
 #include "slot.h"
 

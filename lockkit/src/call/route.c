@@ -192,19 +192,20 @@ static lk_status follow(const struct trip *trip, int slot, const struct lki_pipe
     lk_status status = LK_OK;
 
     for (unsigned tries = 0; status == LK_OK && (refusal = refusal_of(step, replies)); tries++) {
-        struct lk_bytes told = {0};
+        struct lk_bytes target = {0};
         char address[ADDRESS_MAX] = "";
         int moved = slot;
-        bool is_ask = lki_exchange_redirection(refusal, "ASK ", &moved, &told);
-        bool is_told = is_ask || lki_exchange_redirection(refusal, "MOVED ", &moved, &told);
+        bool is_ask = lki_exchange_redirection(refusal, "ASK ", &moved, &target);
+        bool is_redirected = is_ask || lki_exchange_redirection(refusal, "MOVED ", &moved, &target);
 
         /* A transaction over two slots is refused by all servers. For commands that first_key() does not know, the
            server finds the key. */
         if (moved != slot && step->count > 1) break;
         slot = moved;
         /* The first redirection is followed at once; further ones after a pause, as servers may disagree. */
-        if ((tries > 0 || !is_told) && !pause_before(step->deadline, tries)) break;
-        if (told.len < sizeof address) memcpy(address, told.data ? told.data : "", told.len);
+        if ((tries > 0 || !is_redirected) && !pause_before(step->deadline, tries)) break;
+        if (target.len < sizeof address)
+            memcpy(address, target.data ? target.data : "", target.len);
         free_replies(replies, step->count);
         /* The importing server refuses (it has only some keys of a command): ask the one that migrates them again. */
         status = is_ask ? ask_there(trip, slot, lk_bytes_of(address), step, replies)

@@ -68,10 +68,9 @@ struct lki_step {
 /*
  * Do a step. It is repeated after a lost answer; the claim on the server makes that idempotent.
  *
- * Returns  OK; UNKNOWN: it may have come, or come yet, and is_unsettled is true until it is
- *          settled: by itself, or by its undoing; LOST: asked again when the claim had ended: it came once,
- *          or never, which nobody knows any more, and it is settled; UNREACHABLE, EXHAUSTED, SERVER, NO_MEMORY: it did not
- *          come.
+ * Returns  OK; UNKNOWN: it was done, or may still be, and is_unsettled is true until a repetition or an undo
+ *          settles it; LOST: it was repeated after the claim had expired: it was done once or never, which
+ *          cannot be known, and it is settled; UNREACHABLE, EXHAUSTED, SERVER, NO_MEMORY: it was not done.
  */
 LK_MUST_CHECK lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step,
                                          struct lk_error *err);

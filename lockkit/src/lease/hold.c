@@ -1,5 +1,5 @@
 /*
- * The end of a hold, by the local clock or by a server's answer. Any thread.
+ * The end of a hold, by the local clock or by a server's answer. Threads: any.
  */
 #include "hold.h"
 

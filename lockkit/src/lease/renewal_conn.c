@@ -18,12 +18,12 @@
 /* A socket that poll() calls writable takes this much at once: a third of the smallest buffer in use. */
 enum { SLICE_BYTES = 8192, ANSWERS_MAX = 2 * LKI_ROUND_MAX };
 
-static const size_t nobody = SIZE_MAX;
+static const size_t no_query = SIZE_MAX;
 
 struct lki_exchange {
     struct lki_request *requests[LKI_ROUND_MAX]; /* owned; of the queries that are sent */
     struct lk_command commands[ANSWERS_MAX];
-    size_t askers[ANSWERS_MAX]; /* the index of each command's query; nobody: ASKING */
+    size_t askers[ANSWERS_MAX]; /* the index of each command's query; no_query: ASKING */
     size_t count, sent, answered;
     const struct lki_variant *loads[LKI_ROUND_MAX]; /* scripts to be loaded first, each once */
     size_t load_count, loaded;
@@ -111,7 +111,7 @@ static bool add_query(struct lki_renewal_conn *conn, size_t i)
     if (!request) return false;
     exchange->requests[i] = request;
     if (request->load_first) add_load(exchange, request->load_first);
-    if (query->is_asking) add_command(exchange, (struct lk_command){&asking, 1}, nobody);
+    if (query->is_asking) add_command(exchange, (struct lk_command){&asking, 1}, no_query);
     add_command(exchange, request->command, i);
     exchange->queries++;
     return true;
@@ -279,7 +279,7 @@ static bool receive_on(struct lki_renewal_conn *conn)
         if (lki_redis_receive(conn->redis, &reply, NULL) != LK_OK) return false;
         if (!reply) return true;
         size_t asker = exchange->askers[exchange->answered++];
-        if (asker == nobody) {
+        if (asker == no_query) {
             lk_reply_free(reply);
         } else {
             lk_reply_free(conn->round.queries[asker].reply);

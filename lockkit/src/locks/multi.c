@@ -26,7 +26,7 @@ enum {
     PAUSE_MAX_MS = 10, /* random pause before another round */
 };
 
-static const size_t nobody = SIZE_MAX;
+static const size_t no_member = SIZE_MAX;
 
 struct member {
     lk_lock *lock;    /* borrowed */
@@ -88,8 +88,8 @@ static void member_lost(lk_lock *member, void *arg)
 struct round {
     const struct lk_lock_options *options;
     int64_t deadline;
-    size_t first;    /* the member to wait for before the others are tried, or nobody */
-    size_t busy;     /* the first member that another owner holds, or nobody */
+    size_t first;    /* the member to wait for before the others are tried, or no_member */
+    size_t busy;     /* the first member that another owner holds, or no_member */
     size_t failures; /* members that were not acquired... */
     size_t hopeless; /* ...and among these, those that a wait would not help */
     bool has_waited; /* while members were held */
@@ -159,7 +159,7 @@ static bool note(const struct multi *self, struct round *round, size_t i, lk_sta
         round->hopeless = self->count;
     } else if (!is_for_now(&self->members[i])) {
         round->hopeless++;
-    } else if (round->busy == nobody ||
+    } else if (round->busy == no_member ||
                (status == LK_BUSY && self->members[round->busy].status != LK_BUSY)) {
         round->busy = i;
     }
@@ -171,12 +171,12 @@ static lk_status acquire_round(struct multi *self, struct round *round, struct l
 {
     bool goes_on = true;
 
-    round->busy = nobody;
+    round->busy = no_member;
     round->failures = round->hopeless = 0;
     round->has_waited = false;
     for (size_t i = 0; i < self->count; i++)
         self->members[i].status = LK_CANCELLED; /* not tried */
-    if (round->first != nobody) {
+    if (round->first != no_member) {
         goes_on = note(self, round, round->first, acquire_alone(self, round, round->first));
     }
     for (size_t i = 0; i < self->count && goes_on; i++) {
@@ -304,7 +304,7 @@ static lk_status acquire_by_rounds(struct multi *self, const struct lk_lock_opti
 {
     struct round round = {.options = options,
                           .deadline = lki_clock_after_ms(options->wait_ms),
-                          .first = self->needed == self->count ? 0 : nobody};
+                          .first = self->needed == self->count ? 0 : no_member};
 
     for (;;) {
         ++*out_attempts;

@@ -97,7 +97,7 @@ lk_status lki_redlock_acquire(lk_lock *lock, const struct lk_lock_options *optio
 /* redlock_wait.c: the pauses of one acquire. It waits in the hub of a member that has answered. */
 struct redlock_waiting {
     struct redlock *self;
-    size_t at; /* the index of that member, or nobody */
+    size_t at; /* the index of that member, or no_member */
     int64_t deadline;
     int64_t split_ms; /* the longest next pause after a split vote */
     unsigned near;    /* number of short pauses left, after a release was published */

@@ -17,13 +17,13 @@ enum {
     SILENT_MOST = 3,  /* unanswered tries before the subscription moves to another server */
 };
 
-static const size_t nobody = SIZE_MAX;
+static const size_t no_member = SIZE_MAX;
 
 void lki_redlock_waiting_init(struct redlock_waiting *waiting, struct redlock *self,
                               int64_t deadline)
 {
     *waiting = (struct redlock_waiting){
-        .self = self, .at = nobody, .deadline = deadline, .split_ms = SPLIT_MS};
+        .self = self, .at = no_member, .deadline = deadline, .split_ms = SPLIT_MS};
 }
 
 static bool has_answered(const struct redlock *self, size_t at)
@@ -33,12 +33,12 @@ static bool has_answered(const struct redlock *self, size_t at)
 
 void lki_redlock_waiting_done(struct redlock_waiting *waiting, lk_status status)
 {
-    if (waiting->at == nobody) return;
+    if (waiting->at == no_member) return;
     lk_lock *member = &waiting->self->members[waiting->at].base;
     struct lki_hub *hub = member->client->hub;
     if (waiting->is_woken && status != LK_OK) lki_hub_unwake(hub, &member->waiter);
     lki_hub_leave(hub, &member->waiter);
-    waiting->at = nobody;
+    waiting->at = no_member;
 }
 
 /* Count unanswered tries; true: subscribe at another server. One is no reason: a try ends with the majority, so a
@@ -47,7 +47,7 @@ static bool count_silence(struct redlock_waiting *waiting)
 {
     const struct redlock *self = waiting->self;
 
-    if (waiting->at == nobody) return false;
+    if (waiting->at == no_member) return false;
     waiting->silent = has_answered(self, waiting->at) ? 0 : waiting->silent + 1;
     return waiting->silent >= SILENT_MOST ||
            (waiting->silent > 0 && self->members[waiting->at].status != LK_UNKNOWN);
@@ -102,7 +102,7 @@ static lk_status sleep_until(struct redlock_waiting *waiting, int64_t until, str
 lk_status lki_redlock_pause(struct redlock_waiting *waiting, bool is_split, struct lk_error *err)
 {
     if (count_silence(waiting)) lki_redlock_waiting_done(waiting, LK_BUSY);
-    bool is_first = waiting->at == nobody;
+    bool is_first = waiting->at == no_member;
     lk_status status = is_first ? join(waiting, err) : LK_OK;
 
     if (status != LK_OK) return status;

@@ -12,7 +12,7 @@
 
 enum { ASK_SLOTS, ASK_SHARDS, ASKS };
 
-/* The index of a server in the view, to which it is added if need be; takes it. LKI_NOBODY: there are too many. */
+/* The index of a server in the view, to which it is added if need be; takes it. LKI_NO_SERVER: there are too many. */
 static uint16_t place_of(struct lki_view *view, struct lki_endpoint server)
 {
     uint16_t place = 0;
@@ -24,7 +24,7 @@ static uint16_t place_of(struct lki_view *view, struct lki_endpoint server)
         return place;
     }
     lki_endpoint_done(&server);
-    return place < LKI_SERVERS_MAX ? place : LKI_NOBODY;
+    return place < LKI_SERVERS_MAX ? place : LKI_NO_SERVER;
 }
 
 /* Of { host, port, id, { "ip", ip... } }. Empty, or "?" without an IP: the host that was asked. */
@@ -64,7 +64,7 @@ static lk_status take_range(const lk_reply *range, const struct lki_endpoint *as
         return status;
     }
     uint16_t place = place_of(out, server);
-    if (place == LKI_NOBODY)
+    if (place == LKI_NO_SERVER)
         return LKI_FAIL(err, LK_SERVER, "a cluster of more than %d masters", LKI_SERVERS_MAX);
     for (long long slot = first; slot <= last; slot++)
         out->owners[slot] = place;
@@ -84,7 +84,7 @@ static lk_status take_slots(const lk_reply *ranges, const struct lki_endpoint *a
     out->servers = calloc(LKI_SERVERS_MAX, sizeof *out->servers);
     out->owners = malloc(LKI_SLOTS * sizeof *out->owners);
     if (!out->servers || !out->owners) return LKI_FAIL(err, LK_NO_MEMORY, "a cluster's slots");
-    memset(out->owners, 0xff, LKI_SLOTS * sizeof *out->owners); /* LKI_NOBODY */
+    memset(out->owners, 0xff, LKI_SLOTS * sizeof *out->owners); /* LKI_NO_SERVER */
     for (size_t i = 0; i < count && status == LK_OK; i++)
         status = take_range(lk_reply_at(ranges, i), asked, url, out, err);
     return status;

@@ -63,7 +63,7 @@ static bool grow(struct lki_node ***list, size_t count)
     return more != NULL;
 }
 
-/* The index of a server, which is added if it is not known; takes the endpoint. LKI_NOBODY: no memory. */
+/* The index of a server, which is added if it is not known; takes the endpoint. LKI_NO_SERVER: no memory. */
 static uint16_t add_locked(struct lki_topology *topology, struct lki_endpoint endpoint)
 {
     size_t place = find_locked(topology, endpoint.label);
@@ -74,14 +74,14 @@ static uint16_t add_locked(struct lki_topology *topology, struct lki_endpoint en
     }
     if (place >= LKI_SERVERS_MAX || !grow(&topology->nodes, place)) {
         lki_endpoint_done(&endpoint);
-        return LKI_NOBODY;
+        return LKI_NO_SERVER;
     }
     topology->nodes[place] =
         lki_node_new(endpoint, topology->options,
                      (struct lki_pool_hooks){.on_renewed = lki_topology_notify_change,
                                              .on_undo_moved = lki_topology_undo_later,
                                              .arg = topology});
-    if (!topology->nodes[place]) return LKI_NOBODY;
+    if (!topology->nodes[place]) return LKI_NO_SERVER;
     topology->node_count++;
     return (uint16_t)place;
 }
@@ -131,7 +131,7 @@ struct lki_node *lki_topology_node(struct lki_topology *topology, int slot, stru
     (void)pthread_mutex_lock(&topology->mutex);
     if (!topology->owners || slot == LKI_NO_SLOT) {
         node = any_locked(topology);
-    } else if (topology->owners[slot] != LKI_NOBODY) {
+    } else if (topology->owners[slot] != LKI_NO_SERVER) {
         node = topology->nodes[topology->owners[slot]];
     }
     if (node) (void)lki_node_ref(node);
@@ -168,7 +168,7 @@ struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes 
     }
     (void)pthread_mutex_lock(&topology->mutex);
     uint16_t place = add_locked(topology, endpoint);
-    if (place != LKI_NOBODY) {
+    if (place != LKI_NO_SERVER) {
         node = lki_node_ref(topology->nodes[place]);
         node->named_at = lki_clock_now();
     }
@@ -297,9 +297,9 @@ static void take_owners_locked(struct lki_topology *topology, struct lki_view *v
     for (size_t i = 0; i < view->count; i++)
         places[i] = (uint16_t)find_locked(topology, servers[i]->endpoint.label);
     for (size_t slot = 0; slot < LKI_SLOTS; slot++) {
-        uint16_t told = view->owners[slot];
+        uint16_t index = view->owners[slot];
 
-        if (told != LKI_NOBODY) view->owners[slot] = places[told];
+        if (index != LKI_NO_SERVER) view->owners[slot] = places[index];
     }
 }
 
@@ -315,7 +315,7 @@ bool lki_topology_apply(struct lki_topology *topology, struct lki_view *view)
     for (size_t i = 0; i < view->count && is_whole; i++) {
         places[i] = add_locked(topology, view->servers[i]);
         view->servers[i] = (struct lki_endpoint){0};
-        is_whole = places[i] != LKI_NOBODY;
+        is_whole = places[i] != LKI_NO_SERVER;
         if (is_whole) servers[i] = topology->nodes[places[i]];
     }
     if (is_whole) {

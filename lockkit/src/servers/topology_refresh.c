@@ -36,7 +36,7 @@ static lk_status copy_server(const struct lki_endpoint *server, const struct lki
 }
 
 static const struct {
-    lk_status (*ask)(const struct lki_endpoint *whom, const struct lki_url *url, int64_t deadline,
+    lk_status (*ask)(const struct lki_endpoint *server, const struct lki_url *url, int64_t deadline,
                      struct lki_view *out, struct lk_error *err);
     int64_t tick_ms; /* interval of refreshes; 0: none */
 } kinds[] = {
@@ -45,14 +45,14 @@ static const struct {
     [LKI_URL_CLUSTER] = {lki_cluster_ask, 5000},
 };
 
-static lk_status ask(struct lki_topology *topology, const struct lki_endpoint *whom,
+static lk_status ask(struct lki_topology *topology, const struct lki_endpoint *server,
                      struct lki_view *out, struct lk_error *err)
 {
     int64_t deadline = lki_clock_after_ms(topology->options->connect_ms);
-    lk_status status = kinds[topology->url->kind].ask(whom, topology->url, deadline, out, err);
+    lk_status status = kinds[topology->url->kind].ask(server, topology->url, deadline, out, err);
 
     if (status == LK_OK && out->version < topology->version)
-        return LKI_FAIL(err, LK_UNREACHABLE, "Sentinel %s is behind the others", whom->label);
+        return LKI_FAIL(err, LK_UNREACHABLE, "Sentinel %s is behind the others", server->label);
     if (status == LK_OK) topology->confirmed_at = lki_clock_now();
     return status;
 }
@@ -69,19 +69,19 @@ static void forget_version(struct lki_topology *topology, size_t behind)
 
 lk_status lki_topology_refresh(struct lki_topology *topology, struct lk_error *err)
 {
-    struct lki_endpoint whom = {0};
+    struct lki_endpoint server = {0};
     struct lk_error why = {0};
     lk_status status = LKI_FAIL(&why, LK_UNREACHABLE, "nobody to ask");
     size_t behind = 0;
 
     atomic_store(&topology->is_refresh_due, false);
     for (size_t i = 0; status != LK_OK && !atomic_load(&topology->is_stopping) &&
-                       lki_topology_candidate(topology, i, &whom);
+                       lki_topology_candidate(topology, i, &server);
          i++) {
         struct lki_view view = {0};
 
-        status = ask(topology, &whom, &view, &why);
-        lki_endpoint_done(&whom);
+        status = ask(topology, &server, &view, &why);
+        lki_endpoint_done(&server);
         if (status == LK_OK) {
             topology->first_candidate += i;
             if (lki_topology_apply(topology, &view)) lki_topology_notify_change(topology);

@@ -1,5 +1,5 @@
 /*
- * See view.h. Any thread.
+ * See view.h. Threads: any.
  */
 #include "view.h"
 

@@ -14,12 +14,13 @@
 struct lki_view {
     struct lki_endpoint *servers; /* owned; no two with one label */
     size_t count;
-    uint16_t *owners;  /* owned; per slot the index of its server, or LKI_NOBODY; NULL: no slots */
-    bool is_sharded;   /* the cluster has SPUBLISH */
+    uint16_t
+        *owners;     /* owned; per slot the index of its server, or LKI_NO_SERVER; NULL: no slots */
+    bool is_sharded; /* the cluster has SPUBLISH */
     long long version; /* of a Sentinel's configuration: it only grows */
 };
 
-enum { LKI_NOBODY = UINT16_MAX, LKI_SERVERS_MAX = 1024 };
+enum { LKI_NO_SERVER = UINT16_MAX, LKI_SERVERS_MAX = 1024 };
 
 /*
  * Ask a Sentinel for the primary called url->name.

@@ -1,6 +1,5 @@
 /*
- * The URL parser. It never quotes the URL in an error, since there may be a password in it.
- * Any thread.
+ * The URL parser. It never quotes the URL in an error, as it may contain a password. Threads: any.
  */
 #include "endpoint.h"
 
@@ -79,7 +78,7 @@ static lk_status parse_user_info(const char *text, size_t len, struct lki_endpoi
     return LK_OK;
 }
 
-/* The password beside the URL: instead of one in it, never besides. */
+/* The password beside the URL; both is an error. */
 static lk_status take_password(const char *password, struct lki_endpoint *out, struct lk_error *err)
 {
     if (!password) return LK_OK;
@@ -90,7 +89,7 @@ static lk_status take_password(const char *password, struct lki_endpoint *out, s
     return out->password ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "a password");
 }
 
-/* Of a host's name as much as leaves room for the port, by which servers may differ. */
+/* A long host name is cut, so that there is room for the port, by which servers may differ. */
 static void write_label(struct lki_endpoint *endpoint)
 {
     enum { HOST_MAX = sizeof endpoint->label - sizeof "[]:65535" };
@@ -223,7 +222,7 @@ static bool copy(const char *text, char **out)
     return !text || *out;
 }
 
-/* How to be let in; false when out of memory. */
+/* Copy the credentials; false: out of memory. */
 static bool copy_users(const struct lki_endpoint *from, struct lki_endpoint *out)
 {
     out->db = from->db;
@@ -250,7 +249,7 @@ lk_status lki_endpoint_at(struct lk_bytes address, const struct lki_endpoint *li
     const char *colon = memrchr(address.data, ':', address.len);
     size_t host_len = colon ? (size_t)(colon - address.data) : 0;
     int port = colon ? parse_number(colon + 1, address.len - host_len - 1, PORT_MAX) : -1;
-    if (host_len == 1 && *address.data == '?') host_len = 0; /* it does not know its name */
+    if (host_len == 1 && *address.data == '?') host_len = 0; /* the server does not know its name */
 
     *out = (struct lki_endpoint){.port = port, .spin_ns = like->spin_ns};
     if (port <= 0 || (host_len == 0 && !asked->host))

@@ -1,5 +1,5 @@
 /*
- * See node.h. Any thread.
+ * See node.h. Threads: any.
  */
 #include "node.h"
 

@@ -1,9 +1,9 @@
 /*
- * How a connection is opened: a host's name gets its addresses (dns.h), the socket connects, TLS
- * shakes hands, we log in; each step without waiting. One thread at a time per connection.
+ * Opens a connection: look-up of the host name (dns.h), connect, TLS handshake, log-in; no step blocks. One thread
+ * at a time per connection.
  *
- * Addresses are tried in turn, each for an equal part of the time that is left. Whoever waits polls an epoll
- * of the socket and of a timer, while there are others to go on to: so he need not know of turns.
+ * Addresses are tried in turn, each for an equal part of the time that is left. While there are further addresses, the
+ * caller polls an epoll of the socket and of a timer, so it need not know of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,14 +33,14 @@ typedef int element_count;
 #endif
 
 enum {
-    NESTING_MAX = 7, /* arrays in each other: what hiredis 0.14 takes */
+    NESTING_MAX = 7, /* depth of arrays, as hiredis 0.14 */
     NS_PER_S = 1000000000,
-    PATIENCE_MS = 250 /* an address that was silent for less may be far away */
+    PATIENCE_MS = 250 /* an address without an answer for less may only be far away */
 };
 
 /*
- * In hiredis' stead, which from 1.0 on nests without end, and frees that by calling itself; and takes
- * what RESP3 pushes for the answer to the oldest question, though nobody asked for RESP3.
+ * In place of hiredis' function, which from 1.0 on accepts any depth, and frees it recursively; and which takes a push of
+ * RESP3 for the answer to the oldest command.
  */
 static void *make_array(const redisReadTask *task, element_count count)
 {
@@ -65,7 +65,7 @@ static bool bound_nesting(struct lki_redis *redis, redisReader *reader)
     return true;
 }
 
-/* From now on a recv() without MSG_DONTWAIT waits for LKI_SLICE_MS. */
+/* From now on a recv() without MSG_DONTWAIT blocks for LKI_SLICE_MS at most. */
 static bool block_in_slices(int fd)
 {
     struct timeval slice = {.tv_usec = (suseconds_t)LKI_SLICE_MS * 1000};
@@ -75,7 +75,7 @@ static bool block_in_slices(int fd)
            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice) == 0;
 }
 
-/* Connected, so far without a word. */
+/* The socket is connected. */
 static lk_status finish_connect(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                                 struct lk_error *err)
 {
@@ -93,8 +93,8 @@ static lk_status finish_connect(struct lki_redis *redis, const struct lki_endpoi
 }
 
 /*
- * Of an end that nobody tells the system learns by asking, when nothing is said; and what is sent and not
- * confirmed it gives up long after whoever waits for the answer has. A unix socket takes none of this.
+ * Keepalive: the kernel detects the silent end of an idle connection by probes; unacknowledged data it gives up after
+ * TCP_USER_TIMEOUT, long after the caller has. A unix socket has neither.
  */
 static void keep_alive(int fd)
 {
@@ -120,12 +120,12 @@ static lk_status attach(struct lki_redis *redis, redisContext *context, struct l
     if (!context || !bound_nesting(redis, context->reader))
         return LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
     if (context->err) return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, context->errstr);
-    (void)fcntl(context->fd, F_SETFD, FD_CLOEXEC); /* not for a program we start */
+    (void)fcntl(context->fd, F_SETFD, FD_CLOEXEC); /* programs that are started do not inherit it */
     keep_alive(context->fd);
     return LK_OK;
 }
 
-/* On another socket; BUSY until it is connected. */
+/* Begin again, on another socket; BUSY until it is connected. */
 static lk_status begin_anew(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                             short *out_events, struct lk_error *err)
 {
@@ -139,7 +139,7 @@ static lk_status begin_anew(struct lki_redis *redis, const struct lki_endpoint *
 
 /* ---- addresses in turn --------------------------------------------------------------------------- */
 
-/* An address connects, and others are left: when is its time over? It has all of it where no descriptor is. */
+/* Set the timer of an attempt if further addresses are left. Without descriptors for that it has all the time. */
 static void begin_turn(struct lki_redis *redis, unsigned left)
 {
     struct epoll_event connected = {.events = EPOLLOUT}, over = {.events = EPOLLIN};
@@ -157,7 +157,7 @@ static void begin_turn(struct lki_redis *redis, unsigned left)
         lki_redis_end_turn(redis);
 }
 
-/* With the next address that does not refuse at once; UNREACHABLE: *err tells of the last one. */
+/* Try the next address that does not refuse at once; UNREACHABLE: *err is that of the last one. */
 static lk_status begin_next(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                             struct lk_error *err)
 {
@@ -204,7 +204,7 @@ static lk_status end_connect(struct lki_redis *redis, const struct lki_endpoint 
     return status;
 }
 
-/* BUSY until both have said what they have to. */
+/* The TLS handshake; BUSY until it has ended. */
 static lk_status shake_hands(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                              short *out_events, struct lk_error *err)
 {
@@ -239,7 +239,7 @@ static lk_status send_login(struct lki_redis *redis, const struct lki_endpoint *
         commands[count].args = choose;
         commands[count++].count = 2;
     }
-    /* It may refuse our certificate only after its own part of the handshake: hear one answer. */
+    /* The server may refuse our certificate after its own part of the handshake: wait for one answer. */
     if (count == 0 && redis->tls) commands[count++] = (struct lk_command){&ping, 1};
     redis->logins_left = count;
     if (count == 0) return LK_OK;
@@ -250,7 +250,7 @@ static lk_status send_login(struct lki_redis *redis, const struct lki_endpoint *
 static lk_status read_login(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                             struct lk_error *err)
 {
-    bool is_login = endpoint->password || endpoint->db > 0; /* else any answer will do */
+    bool is_login = endpoint->password || endpoint->db > 0; /* else any answer is accepted */
     lk_status status = LK_OK;
 
     while (status == LK_OK && redis->logins_left > 0) {
@@ -286,7 +286,7 @@ struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, int6
     redis->open_by = deadline;
     (void)snprintf(redis->label, sizeof redis->label, "%s", endpoint->label);
     redis->spin.longest_ns = endpoint->spin_ns;
-    if (endpoint->is_tls && !endpoint->tls) { /* never in the clear instead */
+    if (endpoint->is_tls && !endpoint->tls) { /* never without TLS instead */
         status = LKI_FAIL(err, LK_INVALID, "%s: nobody has set up TLS for it", redis->label);
     } else if (endpoint->path) {
         status = attach(redis, redisConnectUnixNonBlock(endpoint->path), err);
@@ -325,7 +325,7 @@ lk_status lki_redis_open_go_on(struct lki_redis *redis, const struct lki_endpoin
         status = read_login(redis, endpoint, &why);
     }
     if (status == LK_OK || status == LK_BUSY) return status;
-    /* Nothing was asked yet, so that is the whole truth. What TLS refuses does not heal by waiting. */
+    /* No command was sent. An error of TLS is permanent. */
     if (status == LK_UNREACHABLE || status == LK_UNKNOWN)
         status = redis->tls && lki_tls_fault(redis->tls) ? LK_SERVER : LK_UNREACHABLE;
     why.code = status;

@@ -1,5 +1,5 @@
 /*
- * Reads what hiredis has parsed; and the one table of what the words of an error mean. Any thread.
+ * Reads replies that hiredis has parsed; and the table of error codes. Threads: any.
  */
 #include "reply.h"
 
@@ -44,19 +44,19 @@ long long lk_reply_integer(const lk_reply *reply, long long fallback)
 }
 
 /*
- * Where the word of an error begins. Redis 6.2 puts what a command in a script said behind where that
- * was; later ones begin with it: a refusal would be known as one by some servers only.
+ * Where the code of an error begins. For a command in a script Redis 6.2 puts it behind the position in the script;
+ * later versions begin with it.
  */
 static int word_of(const char *error)
 {
-    int said = 0;
+    int plain = 0;
     int raised = 0;
 
     (void)sscanf(error,
                  "ERR Error running script (call to f_%*[0-9a-f]): @user_script:%*[0-9]: %n"
                  "@user_script: %*[0-9]: -%n",
-                 &said, &raised);
-    int begin = raised ? raised : said;
+                 &plain, &raised);
+    int begin = raised ? raised : plain;
     size_t len = strspn(error + begin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 
     return len > 1 && error[begin + (int)len] == ' ' ? begin : 0;
@@ -95,8 +95,8 @@ bool lki_reply_is_error(const lk_reply *reply, const char *code)
 }
 
 /*
- * Every word that Redis 6.2 to 8 and Valkey 7 to 9 begin an error with, and what it says of asking again. What is not
- * here is as ERR: a module's, or a script's own.
+ * Every error code of Redis 6.2 to 8 and Valkey 7 to 9, and whether it helps to repeat the command. Others are as ERR: those
+ * of a module or a script.
  */
 static const struct meaning {
     lk_refusal refusal;

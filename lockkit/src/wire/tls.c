@@ -1,7 +1,7 @@
 /*
- * OpenSSL, on a BIO of our own: its recv() waits or not as the caller says, and its send() raises no
- * SIGPIPE. Sessions are kept by server, so that a reconnection needs no certificates. A connection is for one
- * thread at a time; settings are for any.
+ * OpenSSL on a BIO of our own, whose recv() blocks or not by the caller's flags, and whose send() raises no SIGPIPE.
+ * Sessions are cached per server, so that a reconnection needs no certificates. A connection is for one thread at a
+ * time; settings are for any.
  */
 #include "tls.h"
 
@@ -24,12 +24,12 @@
 #include "base/clock.h"
 #include "redis_inside.h"
 
-enum { SESSIONS_MAX = 64 }; /* servers whose last one is kept */
+enum { SESSIONS_MAX = 64 }; /* servers whose last session is cached */
 
 struct kept {
     char label[sizeof((struct lki_endpoint *)NULL)->label];
     SSL_SESSION *session; /* owned */
-    bool is_refused;      /* and none is kept any more */
+    bool is_refused;      /* the server refused to resume one: none is cached any more */
 };
 
 struct lki_tls {
@@ -39,7 +39,7 @@ struct lki_tls {
     char *server_name;     /* owned; NULL: that of the endpoint */
     pthread_mutex_t mutex; /* guards what follows */
     struct kept kept[SESSIONS_MAX];
-    size_t kept_count; /* ever; beyond the table, the oldest gives way */
+    size_t kept_count; /* number of sessions so far; the oldest one is replaced */
 };
 
 struct lki_tls_conn {
@@ -50,8 +50,8 @@ struct lki_tls_conn {
     int fd;              /* borrowed */
     int flags;           /* of recv(), in the step under way */
     int sys_errno;       /* of the socket, in the step under way; 0: none */
-    bool is_going_on;    /* where another ended, if the server lets it */
-    bool is_refused;     /* it does not let it */
+    bool is_going_on;    /* it tries to resume a session */
+    bool is_refused;     /* the server did not resume it */
     char fault[144];     /* "": none */
 };
 
@@ -78,7 +78,7 @@ static int read_socket(BIO *bio, char *out, int size)
     do {
         got = recv(conn->fd, out, (size_t)size, conn->flags);
     } while (got < 0 && errno == EINTR);
-    /* A step waits once: for the rest of a record it would for ever, each byte being in time. */
+    /* A step blocks once; else it could block for ever for the rest of a record, with each byte in time. */
     conn->flags |= MSG_DONTWAIT;
     return note_socket(bio, got, BIO_FLAGS_READ);
 }
@@ -102,7 +102,7 @@ static long control_socket(BIO *bio, int command, long number, void *pointer)
 
 /* ---- sessions ------------------------------------------------------------------------------- */
 
-/* session: taken; NULL: it was refused. */
+/* Cache a session, which is taken; NULL: the server refused to resume it. */
 static void keep_session(struct lki_tls *tls, const char *label, SSL_SESSION *session)
 {
     size_t i = 0;
@@ -123,7 +123,7 @@ static void keep_session(struct lki_tls *tls, const char *label, SSL_SESSION *se
     SSL_SESSION_free(unused);
 }
 
-/* Each connection has a copy: OpenSSL marks the one in use, and of a connection that just ends as bad. */
+/* Each connection gets a copy, as OpenSSL marks the session of a connection that was closed without notice as bad. */
 static SSL_SESSION *copy_session(struct lki_tls *tls, const char *label)
 {
     SSL_SESSION *copy = NULL;
@@ -143,12 +143,12 @@ static int on_new_session(SSL *ssl, SSL_SESSION *session)
     SSL_SESSION *copy = SSL_SESSION_dup(session);
 
     if (copy) keep_session(conn->tls, conn->label, copy);
-    return 0; /* theirs stays theirs */
+    return 0; /* OpenSSL keeps its own */
 }
 
 /* ---- settings ------------------------------------------------------------------------------- */
 
-/* What OpenSSL complained of first. */
+/* The first error of OpenSSL. */
 static const char *reason(void)
 {
     unsigned long code = ERR_peek_error();
@@ -166,7 +166,7 @@ static int have_no_passphrase(char *out, int size, int is_writing, void *arg)
     return -1;
 }
 
-/* To OpenSSL an empty one is any, and one with a dot ahead any below it. */
+/* For OpenSSL an empty name matches any, and one that begins with a dot all below it. */
 static bool is_one_name(const char *name)
 {
     return name[0] != '\0' && name[0] != '.' && strlen(name) <= TLSEXT_MAXLEN_host_name;
@@ -267,7 +267,7 @@ long lki_tls_resumed(const struct lki_tls *tls)
 
 /* ---- one connection ------------------------------------------------------------------------- */
 
-/* An address is not for SNI. */
+/* SNI is for names, not for addresses. */
 static bool expect_name(SSL *ssl, char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];
@@ -321,7 +321,7 @@ void lki_tls_end(struct lki_tls_conn *conn)
     free(conn);
 }
 
-/* Nobody whom we trust has signed it. */
+/* Whether the certificate is not signed by a trusted CA. */
 static bool is_strange(long verdict)
 {
     return verdict == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
@@ -354,7 +354,7 @@ static void begin_step(struct lki_tls_conn *conn, int flags)
     ERR_clear_error(); /* SSL_get_error() looks at what this thread has left there */
 }
 
-/* Why a step did not succeed, in errno; what it waits for, in *out_events. */
+/* Set errno after a failed step, and *out_events if it waits for the socket. */
 static void end_step(struct lki_tls_conn *conn, int result, short *out_events)
 {
     switch (SSL_get_error(conn->ssl, result)) {
@@ -402,7 +402,7 @@ ssize_t lki_tls_recv(struct lki_tls_conn *conn, char *out, size_t size, int flag
     int result = SSL_read_ex(conn->ssl, out, size, &got);
     if (result == 1) return (ssize_t)got;
     end_step(conn, result, &events);
-    if (events == POLLOUT && flags == 0) { /* an answer to new keys: waits as recv() would */
+    if (events == POLLOUT && flags == 0) { /* it must answer a key update: block as recv() would */
         (void)lki_clock_poll(conn->fd, events, lki_clock_after_ms(LKI_SLICE_MS));
         errno = EAGAIN;
     }
@@ -418,7 +418,8 @@ ssize_t lki_tls_send(struct lki_tls_conn *conn, const char *data, size_t len, sh
     if (result == 1) return (ssize_t)sent;
     end_step(conn, result, out_events);
     int cause = errno;
-    if (cause == EPIPE || cause == ECONNRESET) { /* it may have said why before it closed */
+    if (cause == EPIPE ||
+        cause == ECONNRESET) { /* the server may have sent an alert before it closed */
         char byte = 0;
 
         (void)lki_tls_recv(conn, &byte, 1, MSG_DONTWAIT);
@@ -443,7 +444,7 @@ lk_status lki_tls_new(const struct lk_tls_options *options, struct lki_tls **out
 
 struct lki_tls *lki_tls_ref(struct lki_tls *tls)
 {
-    return tls; /* there is none: nor any connection */
+    return tls; /* built without TLS: always NULL */
 }
 
 void lki_tls_unref(struct lki_tls *tls)

@@ -1,5 +1,5 @@
 /*
- * Takes a URL with several hosts apart into URLs with one, which endpoint.c reads. Any thread.
+ * Splits a URL with several hosts into URLs with one, which endpoint.c parses. Threads: any.
  */
 #include "url.h"
 
@@ -100,7 +100,7 @@ static lk_status parse_sentinel(struct parts parts, const char *login, struct lk
     out->name = name_len > 0 ? strndup(name, name_len) : strdup("mymaster");
     if (!out->name) return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
     lk_status status = parse_one(&parts, LK_BYTES("primary"), tail, &out->like, err);
-    parts.user_len = 0; /* that is of the servers */
+    parts.user_len = 0; /* it is for the servers */
     parts.password = NULL;
     if (status == LK_OK) status = parse_seeds(&parts, ":26379", out, err);
     for (size_t i = 0; login && i < out->seed_count && status == LK_OK; i++)
