@@ -1,6 +1,6 @@
 /*
- * See sim_commands.h: the table is at the bottom, a function for each. Of a command's options those that
- * are used. Source: the reference at redis.io/commands, and what Redis 7.0 answered (sim_itest.c).
+ * See sim_commands.h: a function per command, and their table at the bottom. Only options that are used are
+ * implemented. Source: the reference at redis.io/commands, and the answers of Redis 7.0 (sim_itest.c).
  */
 #include "sim_commands.h"
 
@@ -212,7 +212,7 @@ static void string_length(struct call *call)
     sim_text_integer(call->out, (long long)value_of(call).len);
 }
 
-/* From the front, as it is used. */
+/* From the front alone. */
 static void getrange(struct call *call)
 {
     struct sim_word value = value_of(call);
@@ -239,7 +239,7 @@ static void hexists(struct call *call)
     sim_text_integer(call->out, sim_item_find(call->key, call->words[2]) != NULL);
 }
 
-/* HSETNX as well: what is there stays. */
+/* Also HSETNX, which keeps an existing value. */
 static void hset(struct call *call)
 {
     bool is_new_only = sim_word_means(call->words[0], "HSETNX");
@@ -260,7 +260,7 @@ static void hset(struct call *call)
     sim_text_integer(call->out, added);
 }
 
-/* Fields, members: ZREM as well. */
+/* Fields or members: also ZREM. */
 static void remove_items(struct call *call)
 {
     long long gone = 0;
@@ -351,7 +351,7 @@ static void lpos(struct call *call)
     sim_text_nil(call->out);
 }
 
-/* BEFORE, the only way in which it is used. */
+/* BEFORE alone. */
 static void linsert(struct call *call)
 {
     size_t i = 0;
@@ -543,7 +543,7 @@ static void zcount(struct call *call)
     if (between(call, &first, &count)) sim_text_integer(call->out, (long long)count);
 }
 
-/* WITHSCORES and LIMIT 0 n, as they are used. */
+/* With WITHSCORES and LIMIT 0 n. */
 static void zrangebyscore(struct call *call)
 {
     size_t first = 0, count = 0;
@@ -598,7 +598,7 @@ static void info(struct call *call)
     sim_text_bulk(call->out, (struct sim_word){text, (size_t)len});
 }
 
-/* COMMAND INFO: of none that lockkit asks for (DELIFEQ, DELEX) this one has heard. */
+/* COMMAND INFO: the commands that lockkit asks for (DELIFEQ, DELEX) do not exist here. */
 static void command_info(struct call *call)
 {
     sim_text_array(call->out, call->count - 2);

@@ -1,17 +1,17 @@
 /*
- * What the commands do that lockkit and its scripts send: to keys, and to nobody's connection.
+ * The commands on keys that lockkit and its scripts use. Those of connections are in sim_server.c.
  */
 #ifndef LK_SIM_COMMANDS_H
 #define LK_SIM_COMMANDS_H
 
 #include "sim_text.h"
 
-/* What the server in use has, and refuses therefore. */
+/* The fault of the server in use, for which it refuses commands. */
 enum sim_ailment { SIM_WELL, SIM_LOADING, SIM_FULL, SIM_READONLY };
 void sim_commands_ail(enum sim_ailment ailment);
-/* While it has not loaded: true, with the answer. */
+/* True while it is loading, with the error answer. */
 bool sim_commands_load(struct sim_text *out);
-/* A script begins, or ends: what has written writes to its end. */
+/* A script begins or ends: once it has written it is not refused any more. */
 void sim_commands_script(bool is_begun);
 
 /*

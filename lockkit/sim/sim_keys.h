@@ -28,7 +28,7 @@ const char *sim_type_name(enum sim_type type);
 
 enum { SIM_SERVERS = 3 };
 
-/* Whose keys, and clock, these are from now on. */
+/* Use the keys and the clock of this server from now on. */
 void sim_keys_use(int server);
 int sim_keys_used(void);
 
@@ -42,7 +42,7 @@ struct sim_key *sim_key_at(size_t index);
 /* It, or a new and empty one of this type. */
 struct sim_key *sim_key_make(struct sim_word name, enum sim_type type);
 void sim_key_delete(struct sim_key *key);
-/* The clock goes on elsewhere. */
+/* The clock jumps. */
 void sim_keys_jump(int64_t ms);
 /* None, at a moment in ms since 1970. */
 void sim_keys_begin(int64_t epoch_ms);

@@ -8,12 +8,12 @@
 
 enum { SIM_SHA_LEN = 40 };
 
-/* How redis.call() asks. */
+/* Runs the command of a redis.call(). */
 typedef void (*sim_lua_asker)(const struct sim_word *words, size_t count, struct sim_text *out);
 
-/* Know no text. */
+/* Forget all scripts. */
 void sim_lua_begin(sim_lua_asker ask);
-/* Know a script's text; its digest. False: it does not compile, and the answer says so. */
+/* Load a script; returns its digest. False: it does not compile, and the answer says so. */
 bool sim_lua_load(struct sim_word text, char out_sha[SIM_SHA_LEN + 1], struct sim_text *out);
 /* Run it, and write its answer; words: number of keys, keys, arguments. False: it is not known. */
 bool sim_lua_run(struct sim_word sha, const struct sim_word *words, size_t count,

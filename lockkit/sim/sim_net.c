@@ -1,7 +1,7 @@
 /*
- * See sim_net.h. What hiredis and lockkit call of sockets is linked to the functions at the end
- * (--wrap, simulate.c); replies are parsed by the real hiredis. Descriptors of the system, which histories
- * are written to, go through.
+ * See sim_net.h. The socket functions that hiredis and lockkit call are linked to those at the end (--wrap,
+ * simulate.c); the real hiredis parses replies. Calls with the system's descriptors, to which histories are
+ * written, are passed on.
  */
 #include "sim_net.h"
 
@@ -24,7 +24,8 @@
 
 enum {
     FDS_MAX = 4096,
-    QUICK_NS = 20000, /* a way through the network: at least, and so much more by chance */
+    QUICK_NS =
+        20000, /* latency of a packet: the minimum, and the range of what is added at random */
     SLOWER_NS = 200000,
     SLOW_EVERY = 50, /* one packet of so many is late by up to SLOW_NS */
     SLOW_NS = 5000000,
@@ -51,7 +52,7 @@ struct sim_socket {
     int fd;
     int server;
     struct way to_server, to_client;
-    char *heard; /* owned; arrived and not read */
+    char *heard; /* owned; received and not read */
     size_t heard_len;
     struct sim_peer *peer; /* the server's; NULL: it knows of no such connection (any more) */
 };
@@ -172,7 +173,7 @@ void sim_net_answer(struct sim_socket *socket, const char *bytes, size_t len)
     dispatch(socket, &socket->to_client, bytes, len, deliver_to_client);
 }
 
-/* What was held up goes on, in order. */
+/* Deliver packets that were held up, in order. */
 static void deliver_held(int pid)
 {
     for (struct sim_socket *socket = net.first; socket; socket = socket->next) {
@@ -186,7 +187,7 @@ static void deliver_held(int pid)
 
 /* ---- sockets ---------------------------------------------------------------------------------------- */
 
-/* The server hears of it after what was sent before, and when it hears anything. */
+/* The server gets the end of the connection after earlier data, and only if the link works. */
 static void notify_end(void *arg)
 {
     struct sim_socket *socket = arg;

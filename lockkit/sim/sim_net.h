@@ -1,6 +1,6 @@
 /*
- * Simulated descriptors: eventfds, and sockets to simulated servers. Bytes take their time, keep
- * their order, and may be held up or lost, a process' all together.
+ * Simulated descriptors: eventfds, and sockets to simulated servers. Bytes have a latency, keep their order, and may
+ * be delayed or lost, for all connections of a process together.
  */
 #ifndef LK_SIM_NET_H
 #define LK_SIM_NET_H
@@ -14,7 +14,7 @@ enum { SIM_PORT = 6379 }; /* of the first server; the others' follow */
 struct sim_socket;
 struct sim_peer;
 
-/* What is at the other end of every socket. */
+/* The server's end of a socket. */
 struct sim_net_server {
     struct sim_peer *(*accept)(struct sim_socket *socket);
     void (*hear)(struct sim_peer *peer, const char *bytes, size_t len);
@@ -23,13 +23,13 @@ struct sim_net_server {
 
 /* Forget all descriptors. */
 void sim_net_begin(const struct sim_net_server *server);
-/* What happens to the bytes of a process, from now on. */
+/* Set the state of a process's link from now on. */
 void sim_net_link(int pid, enum torture_link_state state);
-/* A process has ended: so have its sockets. */
+/* A process has ended, and its sockets with it. */
 void sim_net_end(int pid);
-/* The server's process stands still: what arrives waits. */
+/* The server's process is paused: data that arrives waits. */
 void sim_net_pause_server(int server, bool is_paused);
-/* It ends with its connections, and is there again. */
+/* The server ends with its connections; and starts again. */
 void sim_net_end_server(int server);
 void sim_net_start_server(int server);
 bool sim_net_is_down(int server);

@@ -1,5 +1,5 @@
 /*
- * See sim_redlock.h. The first server is the one that everybody's client has.
+ * See sim_redlock.h. The first server is that of the other clients, too.
  */
 #include "sim_redlock.h"
 

@@ -1,5 +1,5 @@
 /*
- * The kind that has servers of its own in the simulated world: a redlock on all of them.
+ * A redlock in the simulated world, on all of its servers.
  */
 #ifndef LK_SIM_REDLOCK_H
 #define LK_SIM_REDLOCK_H

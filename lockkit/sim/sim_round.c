@@ -1,6 +1,6 @@
 /*
- * See sim_round.h. Workers, their faults, and who judges are the torture's own; processes are begun and
- * ended here, and their links are sim_net.c's.
+ * See sim_round.h. Workers, faults and the judge are those of the torture; processes are started and ended here,
+ * and their links are in sim_net.c.
  */
 #include "sim_round.h"
 
@@ -41,8 +41,8 @@ struct run {
     char path[32];
 };
 
-static struct run *links_of; /* whose links are set */
-static int victim;           /* the server that has, or had, something */
+static struct run *links_of; /* the run whose links are set */
+static int victim;           /* the server with the present or last fault */
 static struct lks_server simulated = {.pid = SERVER_PID};
 
 static void worker(void *arg)

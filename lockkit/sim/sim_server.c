@@ -1,6 +1,5 @@
 /*
- * See sim_server.h. Connections and messages are here, what is done to keys is in sim_commands.c, scripts
- * in sim_lua.c.
+ * See sim_server.h. Connections and messages are here, commands on keys in sim_commands.c, scripts in sim_lua.c.
  */
 #include "sim_server.h"
 
@@ -227,7 +226,7 @@ void sim_server_ask(const struct sim_word *words, size_t count, struct sim_text 
 
 /* ---- connections -------------------------------------------------------------------------------------- */
 
-/* A line of digits behind a sign; where the next begins. NULL: it is not all there. */
+/* Parse a line of digits behind a sign; returns the beginning of the next line. NULL: it is not complete. */
 static const char *read_head(const char *at, const char *end, long *out)
 {
     const char *stop = at < end ? memmem(at, (size_t)(end - at), "\r\n", 2) : NULL;
@@ -236,7 +235,7 @@ static const char *read_head(const char *at, const char *end, long *out)
     return stop ? stop + 2 : NULL;
 }
 
-/* One command at the front; its length, 0: it is not all there. */
+/* Parse the first command; returns its length. 0: it is not complete. */
 static size_t parse(const struct sim_text *in, struct sim_word words[WORDS_MAX], size_t *out_count)
 {
     const char *end = in->data + in->len;

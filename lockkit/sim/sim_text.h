@@ -1,5 +1,5 @@
 /*
- * Bytes that grow, and what is written into them as on the wire (RESP2).
+ * A growing buffer, and functions that append RESP2 to it.
  */
 #ifndef LK_SIM_TEXT_H
 #define LK_SIM_TEXT_H
@@ -24,7 +24,7 @@ struct sim_text {
 void sim_text_add(struct sim_text *text, const char *data, size_t len);
 __attribute__((format(printf, 2, 3))) void sim_text_print(struct sim_text *text, const char *format,
                                                           ...);
-/* Bytes that are done with, from the front. */
+/* Remove bytes from the front. */
 void sim_text_drop(struct sim_text *text, size_t len);
 void sim_text_done(struct sim_text *text);
 

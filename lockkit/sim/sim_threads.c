@@ -1,7 +1,7 @@
 /*
- * See sim_threads.h. What the library and its users call of pthreads and clocks is linked to the functions
- * at the end (--wrap, simulate.c). A mutex is the coroutine that has it, in the mutex' own first bytes; a
- * condition is its address.
+ * See sim_threads.h. The functions of pthreads and clocks that the library and its users call are linked to those
+ * at the end (--wrap, simulate.c). The first bytes of a mutex are a pointer to the coroutine that holds it; a
+ * condition is identified by its address.
  */
 /* With it longjmp() would not go to another stack; and swapcontext() makes two system calls each time. */
 #undef _FORTIFY_SOURCE
@@ -24,8 +24,8 @@ enum {
     THREADS_MAX = 1024,
     ACTS_MAX = 65536,
     PID_BASE = 1000,
-    PREEMPT_EVERY = 4, /* chances at which another goes on: one of so many */
-    STEP_NS = 200,     /* that a look at the clock takes: who polls it gets on */
+    PREEMPT_EVERY = 4, /* another thread goes on at one of so many possible switches */
+    STEP_NS = 200,     /* time that reading the clock takes, so that polling it ends */
     NS_PER_S = 1000000000,
 };
 
@@ -48,7 +48,7 @@ struct thread {
 };
 
 struct process {
-    unsigned threads; /* that are not over */
+    unsigned threads; /* number of threads that have not ended */
     bool is_paused;
     bool is_dead;
 };
@@ -196,7 +196,7 @@ static void free_thread(struct thread *thread)
     free(thread);
 }
 
-/* The first ended ones need no place any more; a pthread_t goes on being its address. */
+/* Drop the first ended threads from the list; a pthread_t stays the thread's address. */
 static void go_on(struct thread *thread)
 {
     sim.trace = sim.trace * 31 + (uint64_t)sim.now_ns + (uint64_t)thread->process;
@@ -298,7 +298,7 @@ static bool may_go_on(const struct thread *thread)
            (thread->state == READY || (thread->state == ASLEEP && thread->until_ns <= sim.now_ns));
 }
 
-/* NULL: nobody can now; *out_next: when somebody can who only waits for the clock. */
+/* Choose a thread that can go on; NULL: none can now. *out_next: when the clock lets one go on. */
 static struct thread *choose(int64_t *out_next)
 {
     struct thread *chosen = NULL;
@@ -319,7 +319,7 @@ static struct thread *choose(int64_t *out_next)
     return chosen;
 }
 
-/* Threads whose end nobody will ask for, of processes that are over. */
+/* Free threads of ended processes, which no thread will join. */
 static void bury(void)
 {
     int kept = 0;
@@ -414,14 +414,14 @@ SIM_CALL(int, pthread_mutex_init, pthread_mutex_t *mutex, const pthread_mutexatt
 
 SIM_CALL(int, pthread_mutex_destroy, pthread_mutex_t *mutex)
 {
-    if (*owner_of(mutex)) abort(); /* somebody is inside */
+    if (*owner_of(mutex)) abort(); /* it is locked */
     return 0;
 }
 
 SIM_CALL(int, pthread_mutex_lock, pthread_mutex_t *mutex)
 {
     sim_yield();
-    if (*owner_of(mutex) == sim.current) abort(); /* for ever */
+    if (*owner_of(mutex) == sim.current) abort(); /* it would wait for ever */
     while (*owner_of(mutex))
         sim_sleep(mutex, SIM_NEVER);
     *owner_of(mutex) = sim.current;
@@ -521,7 +521,7 @@ SIM_CALL(pid_t, getpid, void)
     return sim_process_self();
 }
 
-/* Those of the machine would differ from run to run: nobody spins for an answer. */
+/* The machine's load would differ from run to run: no thread busy-polls. */
 SIM_CALL(int, lki_idle_processors, int ours)
 {
     (void)ours;

@@ -1,6 +1,6 @@
 /*
- * simulate: lockkit in a world of its own, seed after seed; see --help. Each seed is a torture on simulated
- * threads, network, server and clock (sim_round.h), and is the same whenever it is run again.
+ * simulate: lockkit in a simulated world, seed after seed; see --help. Each seed is a torture on simulated threads,
+ * network, server and clock (sim_round.h), and every run of it is the same.
  * link: -Wl,--no-as-needed -llua5.1 -Wl,@lockkit/sim/wraps
  */
 #include <assert.h>
@@ -29,7 +29,7 @@ struct arguments {
     bool is_list;
 };
 
-/* What a batch tells the one who began it. */
+/* The result of a batch, for the process that started it. */
 struct outcome {
     struct sim_totals totals;
     unsigned long bad_seed;
@@ -81,7 +81,7 @@ static enum torture_verdict run_seed(const struct arguments *arguments, unsigned
                                        .threads = 1 + chance / 2 % 2},
                               .history_fd = history_fd};
 
-    (void)alarm(SEED_S); /* who never comes to an end ends so */
+    (void)alarm(SEED_S); /* ends a run that hangs */
     return sim_round_run(&round, totals, out_trace);
 }
 
@@ -98,7 +98,7 @@ static void hush(void)
     if (!freopen("/dev/null", "w", stdout)) _exit(EXIT_UNABLE);
 }
 
-/* Says all; and that it is the same once more. */
+/* Run a seed with all output, and once more to check that it is the same. */
 static int run_one(const struct arguments *arguments)
 {
     struct sim_totals totals = {0};
@@ -118,7 +118,7 @@ static int run_one(const struct arguments *arguments)
     return verdict >= TORTURE_FOUND ? EXIT_FOUND : EXIT_SUCCESS;
 }
 
-/* A process of its own: whatever its runs leave behind ends with it. */
+/* A batch is a process of its own, so that what its runs leave behind ends with it. */
 static void run_batch(const struct arguments *arguments, unsigned long first, unsigned long count,
                       struct outcome *out)
 {

@@ -1,5 +1,5 @@
 /*
- * What a server tells of itself: the parser of INFO, whose bytes come from outside.
+ * The identity of a server: the parser of INFO, whose bytes come from outside.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ TEST(a_server_is_known_by_two_lines_of_its_info)
     }
 }
 
-TEST(a_server_that_tells_nothing_is_asked_all_the_same)
+TEST(without_an_answer_the_server_counts_as_asked)
 {
     struct lki_identity identity = {.is_replica = true};
 

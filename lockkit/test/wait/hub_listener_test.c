@@ -1,5 +1,5 @@
 /*
- * The only waiter there is hears for itself, and the hub's thread takes over whenever that is not enough.
+ * A lone waiter polls the subscriber socket itself, and the hub's thread takes over whenever that is not enough.
  * link: -Wl,--wrap=lki_redis_open_begin -Wl,--wrap=lki_redis_open_go_on -Wl,--wrap=lki_redis_close
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
@@ -33,8 +33,8 @@ static int stop_hub(void **state)
     return lks_hub_stop();
 }
 
-/* One waiter alone, again and again, until it hears for itself. The channels of those to come stay subscribed
-   for a while, so nothing is to be done when they join. */
+/* A lone waiter, again and again, until it polls itself. The channels of later waiters stay subscribed for a while,
+   so their joins make no work for the hub's thread. */
 static void listen_alone(void)
 {
     static const char *const channels[] = {"a", "b", "c"};
@@ -98,13 +98,13 @@ static lk_status end(struct sleeper *self)
     return self->status;
 }
 
-TEST(a_lone_waiter_comes_to_hear_for_itself)
+TEST(a_lone_waiter_comes_to_poll_itself)
 {
     listen_alone();
     listen_alone();
 }
 
-TEST(who_listens_wakes_the_others_too)
+TEST(the_listener_wakes_the_others_too)
 {
     struct sleeper listener, other;
 
@@ -117,7 +117,7 @@ TEST(who_listens_wakes_the_others_too)
     assert_int_equal(end(&listener), LK_OK);
 }
 
-TEST(when_who_listens_leaves_the_others_are_heard_for)
+TEST(when_the_listener_leaves_the_others_are_woken_too)
 {
     struct sleeper listener, others[2];
 
@@ -133,7 +133,7 @@ TEST(when_who_listens_leaves_the_others_are_heard_for)
     assert_int_equal(end(&others[1]), LK_OK);
 }
 
-TEST(who_listens_is_cancelled)
+TEST(the_listener_is_cancelled)
 {
     struct sleeper listener;
 
@@ -143,7 +143,7 @@ TEST(who_listens_is_cancelled)
     assert_int_equal(end(&listener), LK_CANCELLED);
 }
 
-TEST(who_listens_is_ended_with_the_client)
+TEST(the_listener_is_ended_with_the_client)
 {
     struct sleeper listener;
 
@@ -153,7 +153,7 @@ TEST(who_listens_is_ended_with_the_client)
     assert_int_equal(end(&listener), LK_INVALID);
 }
 
-TEST(who_listens_gets_what_another_leaves_to_it)
+TEST(the_listener_gets_a_wake_up_that_another_leaves)
 {
     struct sleeper listener;
 
