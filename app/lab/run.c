@@ -4,6 +4,7 @@
 #include "run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -27,6 +28,18 @@ const char *lab_promise_name(enum lab_promise promise)
 struct lab_text lab_promise_text(enum lab_promise promise)
 {
     return promises[promise].text;
+}
+
+size_t lab_lesson_before(const char *lesson)
+{
+    return strcspn(lesson, "\n");
+}
+
+const char *lab_lesson_after(const char *lesson)
+{
+    const char *end = strchr(lesson, '\n');
+
+    return end ? end + 1 : NULL;
 }
 
 void lab_run_free(struct lab_run *run)

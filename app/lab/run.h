@@ -46,20 +46,21 @@ const char *lab_text_in(struct lab_text text, enum lab_language language);
     X(LAB_KEPT, "kept", "every promise is kept", "所有承诺都守住了")                               \
     X(LAB_OVERSOLD, "oversold", "more orders than units", "超卖：订单比库存多")                    \
     X(LAB_TWO_ORDERS, "two-orders", "one buyer has two orders", "一个买家拿到两张订单")            \
-    X(LAB_FOREIGN_RELEASE, "foreign-release", "a lock is released that somebody else holds",          \
+    X(LAB_FOREIGN_RELEASE, "foreign-release", "a lock is released that somebody else holds",       \
       "别人持有的锁被释放了")                                                                      \
-    X(LAB_STUCK, "stuck", "a dead process holds the lock forever", "锁永远被一个死掉的进程占着")  \
-    X(LAB_DEADLOCK, "deadlock", "deadlock: nobody can go on", "死锁：谁也无法继续")       \
-    X(LAB_LIVELOCK, "livelock", "livelock: all retry, and nobody ever wins",                   \
+    X(LAB_STUCK, "stuck", "a dead process holds the lock forever", "锁永远被一个死掉的进程占着")   \
+    X(LAB_DEADLOCK, "deadlock", "deadlock: nobody can go on", "死锁：谁也无法继续")                \
+    X(LAB_LIVELOCK, "livelock", "livelock: all retry, and nobody ever wins",                       \
       "活锁：大家一再重试，谁也赢不了")                                                            \
-    X(LAB_OVERTAKEN, "overtaken", "overtaking: who came later was served first", "插队：后来的人先买到")       \
-    X(LAB_FALSE_ANSWER, "false-answer", "a buyer got a wrong answer",                         \
-      "告诉买家的结果与事实不符")                                                                  \
-    X(LAB_TWO_HOLDERS, "two-holders", "two clients hold the same lock at once",                            \
+    X(LAB_OVERTAKEN, "overtaken", "overtaking: who came later was served first",                   \
+      "插队：后来的人先买到")                                                                      \
+    X(LAB_FALSE_ANSWER, "false-answer", "a buyer got a wrong answer", "告诉买家的结果与事实不符")  \
+    X(LAB_TWO_HOLDERS, "two-holders", "two clients hold the same lock at once",                    \
       "两个参与者同时持有同一把锁")                                                                \
-    X(LAB_HERD, "herd", "thundering herd: one release wakes all who wait", "惊群：一次释放唤醒所有等待者")          \
+    X(LAB_HERD, "herd", "thundering herd: one release wakes all who wait",                         \
+      "惊群：一次释放唤醒所有等待者")                                                              \
     X(LAB_MONEY_GONE, "money-gone", "money was taken, for no order and not owed back",             \
-      "收了钱，却既没有订单，也没有登记退款")                                                        \
+      "收了钱，却既没有订单，也没有登记退款")                                                      \
     X(LAB_UNIT_GONE, "unit-gone", "a unit is gone: neither left nor sold",                         \
       "少了一件货：既没剩下，也没卖出")                                                            \
     X(LAB_UNTOLD, "untold", "an order without its message, or a message without its order",        \
@@ -104,7 +105,7 @@ struct lab_scenario {
     const char *number; /* "13a" */
     const char *name;   /* "lost-update" */
     struct lab_text title;
-    struct lab_text lesson;
+    struct lab_text lesson; /* behind a line break: what is told once it was played */
     struct lab_break expected[LAB_BREAKS_MAX]; /* in the order of steps; none: it is sound */
     const char *leads_to;                      /* name of the scenario to read next; NULL */
     struct stage_cast cast[LAB_ACTORS_MAX];    /* as many as have a guard or a body */
@@ -125,6 +126,10 @@ struct lab_scenario {
     void (*play)(struct stage *stage); /* and then; NULL: no more */
     void *arg;                         /* play()'s own */
 };
+
+/* What is told before it is played: so many bytes of the lesson. And what after; NULL: nothing. */
+size_t lab_lesson_before(const char *lesson);
+const char *lab_lesson_after(const char *lesson);
 
 /* ---- a run ------------------------------------------------------------------------------------- */
 

@@ -150,6 +150,7 @@ function createVerdict(run, { t, whose, guess, next, onChoose }) {
     h('h3', `${whose}${t('verdict.title')}`),
     broken.length === 0 ? h('p.outcome', t('verdict.kept')) : h('ul.outcome', broken.map(item)),
     isExpected ? null : h('p.unexpected', `${t('verdict.unexpected')} ${failure ?? ''}`),
+    run.explanation ? h('p', run.explanation) : null,
     guess ? h('p', { class: 'guess', 'data-right': isRight ? 'yes' : 'no', text: said }) : null,
     next ? h('p.next', `${t('verdict.next')} `, next) : null,
   );

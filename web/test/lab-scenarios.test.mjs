@@ -115,6 +115,8 @@ async function playToItsVerdict(page, { name, title, lesson, expected }) {
     found.map(([promise, at]) => ({ promise, step: at })),
     expected.map(({ promise, step }) => ({ promise, step })),
   );
+  const { explanation } = runs.get(name);
+  assert.ok(!explanation || (await page.textContent('.verdict')).includes(explanation));
   if (expected.length === 0) assert.match(await page.textContent('.verdict'), /Every promise is kept/);
   assert.equal(await page.locator('.unexpected').count(), 0);
   assert.equal(await page.getAttribute('.guess', 'data-right'), 'yes');

@@ -42,11 +42,12 @@ char *lab_documents_scenarios(enum lab_language language)
 
     for (size_t i = 0; scenarios_at(i); i++) {
         const struct lab_scenario *scenario = scenarios_at(i);
+        const char *lesson = lab_text_in(scenario->lesson, language);
 
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?}", "number", scenario->number,
+            list, json_pack("{s:s, s:s, s:s, s:s%, s:o, s:s?, s:s?}", "number", scenario->number,
                             "name", scenario->name, "title", lab_text_in(scenario->title, language),
-                            "lesson", lab_text_in(scenario->lesson, language), "expected",
+                            "lesson", lesson, lab_lesson_before(lesson), "expected",
                             expected_of(scenario, language), "leadsTo", scenario->leads_to, "lacks",
                             scenarios_lack(scenario)));
     }

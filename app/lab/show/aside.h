@@ -6,7 +6,8 @@
 
 #include "lab/run.h"
 
-/* What such a call is about, in a few words; NULLs: the step is about it. */
-struct lab_text aside_of(const struct lab_step *step, const struct tap_call *call);
+/* What such a call of a step is about, in a few words; NULLs: the step is about it. */
+struct lab_text aside_of(const struct lab_run *run, const struct lab_step *step,
+                         const struct tap_call *call);
 
 #endif

@@ -79,7 +79,7 @@ static json_t *calls_of(const struct lab_run *run, const struct lab_step *step,
 
     for (size_t i = 0; i < step->calls.count; i++) {
         const struct tap_call *call = &step->calls.list[i];
-        struct lab_text about = aside_of(step, call);
+        struct lab_text about = aside_of(run, step, call);
         json_t *object = json_pack("{s:o, s:o}", "command", render_json_text(call->command),
                                    "reply", render_json_text(call->reply));
 
@@ -148,15 +148,16 @@ json_t *render_json_run(const struct lab_run *run, enum lab_language language)
     const struct lab_scenario *scenario = run->scenario;
     json_t *steps = json_array();
     json_t *scripts = json_array();
+    const char *lesson = lab_text_in(scenario->lesson, language);
 
     for (size_t i = 0; i < run->step_count; i++)
         (void)json_array_append_new(steps, step_of(run, i, language, scripts));
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:s?}", "number",
+    return json_pack("{s:s, s:s, s:s, s:s%, s:s?, s:o, s:I, s:o, s:o, s:o, s:s?}", "number",
                      scenario->number, "name", scenario->name, "title",
-                     lab_text_in(scenario->title, language), "lesson",
-                     lab_text_in(scenario->lesson, language), "actors", actors_of(run), "units",
-                     (json_int_t)run->units, "steps", steps, "scripts", scripts, "verdict",
-                     verdict_of(run), "leadsTo", scenario->leads_to);
+                     lab_text_in(scenario->title, language), "lesson", lesson,
+                     lab_lesson_before(lesson), "explanation", lab_lesson_after(lesson), "actors",
+                     actors_of(run), "units", (json_int_t)run->units, "steps", steps, "scripts",
+                     scripts, "verdict", verdict_of(run), "leadsTo", scenario->leads_to);
 }
 
 char *render_json_dump(json_t *value)

@@ -81,7 +81,7 @@ static void print_asides(const struct page *page, FILE *out, const struct lab_st
 
     if (!line) return;
     for (size_t i = 0; i < step->calls.count; i++) {
-        struct lab_text about = aside_of(step, &step->calls.list[i]);
+        struct lab_text about = aside_of(page->run, step, &step->calls.list[i]);
 
         if (!about.en) continue;
         (void)fprintf(line, "%s%s", between, word(page, about));
@@ -123,7 +123,7 @@ static char *cell_of(const struct page *page, const struct lab_step *step, size_
     if (!out) return NULL;
     columns_wrap(out, word(page, step->did), "", width);
     for (size_t i = 0; i < step->calls.count; i++) {
-        if (!aside_of(step, &step->calls.list[i]).en)
+        if (!aside_of(page->run, step, &step->calls.list[i]).en)
             print_call(page, out, &step->calls.list[i], width);
     }
     print_asides(page, out, step, width);
@@ -293,8 +293,12 @@ static void print_lesson(const struct page *page)
 
     (void)fprintf(page->out, "%s  %s  %s\n\n", scenario->number, scenario->name,
                   word(page, scenario->title));
-    columns_wrap(page->out, word(page, scenario->lesson), "  ", PAGE - 4);
+    const char *lesson = word(page, scenario->lesson);
+    char *before = strndup(lesson, lab_lesson_before(lesson));
+
+    if (before) columns_wrap(page->out, before, "  ", PAGE - 4);
     (void)fputc('\n', page->out);
+    free(before);
 }
 
 /* What a lock's column is called. */
@@ -379,6 +383,8 @@ static void print_verdict(const struct page *page)
         print_breaks(page, run->scenario->expected, LAB_BREAKS_MAX);
         (void)fputc('\n', page->out);
     }
+    const char *after = lab_lesson_after(word(page, run->scenario->lesson));
+    if (after) columns_wrap(page->out, after, "  ", PAGE - 4);
     if (run->scenario->leads_to)
         (void)fprintf(page->out, "%s%s\n", word(page, LAB_TEXT("Next: ", "下一个：")),
                       run->scenario->leads_to);

@@ -24,12 +24,13 @@ static char take_command[] = "SET seckill:{lamp}:lock A#1 NX PX 2100";
 static struct tap_call calls[] = {{.command = set_command, .reply = set_reply},
                                   {.command = lost_command}};
 
-static const struct lab_scenario scenario = {.number = "7b",
-                                             .name = "a-name",
-                                             .title = {"A title", "标题"},
-                                             .lesson = {"What it teaches.", "它教什么。"},
-                                             .expected = {{LAB_OVERSOLD, 2}},
-                                             .leads_to = "another"};
+static const struct lab_scenario scenario = {
+    .number = "7b",
+    .name = "a-name",
+    .title = {"A title", "标题"},
+    .lesson = {"What it teaches.\nAnd why.", "它教什么。\n为什么。"},
+    .expected = {{LAB_OVERSOLD, 2}},
+    .leads_to = "another"};
 
 static struct lab_run run;
 
@@ -92,7 +93,8 @@ TEST(text_tells_who_did_what_and_what_came_of_it)
     assert_has(text, "told: created\n");
     assert_has(text, "A#1       for ever");
     assert_has(text, "*** more orders than units\n");
-    assert_has(text, "Verdict: oversold at step 2, as expected\nNext: another\n");
+    assert_has(text, "Verdict: oversold at step 2, as expected\n  And why.\nNext: another\n");
+    assert_true(strstr(text, "And why.") > strstr(text, "Verdict")); /* it is a guess until then */
     free(text);
 }
 
