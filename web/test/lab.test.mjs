@@ -58,7 +58,7 @@ test('one guesses first: right, wrong, and not at all', async () => {
   assert.equal(await page.getAttribute('.guess', 'data-right'), 'no');
   assert.match(await page.textContent('.guess'), /Deadlock: nobody can go on/);
   await page.click('.verdict .next a');
-  await page.waitForSelector('h1 >> text=The watchdog keeps');
+  await page.waitForSelector('h1 >> text=A watchdog and a slow holder');
   await guess(page, 'kept');
   await played(page, 'watchdog');
   await page.keyboard.press('End');
@@ -70,7 +70,7 @@ test('one guesses first: right, wrong, and not at all', async () => {
   await page.waitForSelector('.verdict:not([hidden])');
   assert.equal(await page.locator('.guess').count(), 0);
   await page.goBack();
-  await page.waitForSelector('h1 >> text=The watchdog keeps');
+  await page.waitForSelector('h1 >> text=A watchdog and a slow holder');
 });
 
 /* ---- going through ----------------------------------------------------------------------------- */
@@ -203,14 +203,14 @@ test('the language changes, the step stays', async () => {
   await played(page, 'checked-write');
   await page.click('#player-back');
   await page.click('#language');
-  await page.waitForSelector('h1 >> text=检查持有者的脚本拒绝过期写入');
+  await page.waitForSelector('h1 >> text=检查持有者的脚本');
   await played(page, 'checked-write');
   assert.deepEqual(await current(page), ['3']);
   await page.waitForSelector('.verdict >> text=所有承诺都守住了');
   assert.match(await page.textContent('.steps'), /脚本先问锁是谁的/);
   assert.equal(await page.getAttribute('html', 'lang'), 'zh-CN');
   await page.reload();
-  await page.waitForSelector('h1 >> text=检查持有者的脚本拒绝过期写入');
+  await page.waitForSelector('h1 >> text=检查持有者的脚本');
 });
 
 test('whoever wants less motion gets none', async () => {
@@ -295,7 +295,7 @@ test('the service is gone: it says so, and goes on when it is back', async () =>
   await page.click('#language');
   await page.waitForSelector('text=服务没有应答');
   await own.restart();
-  await page.waitForSelector('h1 >> text=更新丢失');
+  await page.waitForSelector('h1 >> text=没有锁的两个买家');
 });
 
 test('without --lab there is no such page', async () => {

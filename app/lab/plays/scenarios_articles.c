@@ -178,121 +178,122 @@ enum { ALL_THREE = STAGE_SERVER(1) | STAGE_SERVER(2) | STAGE_SERVER(3) };
     }
 
 const struct lab_scenario scenarios_articles[] = {
-    {LESSON("35a", "two-hosts", "A file lock on two hosts", "两台机器上的文件锁",
-            "flock() is exact, and as far as the disk goes: whoever opens the same file waits. Two "
-            "hosts have two disks, and a file of the same name on each, so both get the lock. What "
-            "worked while there was one host oversells on the day the second one is added.",
-            "flock() 很精确，但只管得到这块磁盘：打开同一个文件的人才会等待。两台机器有两块磁盘，各"
-            "有一个同名文件，于是都能拿到锁。只有一台机器时一切正常，加第二台的那天就超卖。"),
+    {LESSON(
+         "35a", "two-hosts", "A file lock on two hosts", "两台机器上的文件锁",
+         "flock() is exact, and as far as the disk goes: whoever opens the same file waits.\nTwo "
+         "hosts have two disks, and a file of the same name on each, so both get the lock. What "
+         "worked while there was one host oversells on the day the second one is added.",
+         "flock() "
+         "很精确，但只管得到这块磁盘：打开同一个文件的人才会等待。\n两台机器有两块磁盘，各有一个同"
+         "名文件，于是都能拿到锁。只有一台机器时一切正常，加第二台的那天就超卖。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "set-nx-px",
      .cast = {{.guard = &guard_file, .is_process = true},
               {.guard = &guard_file, .is_process = true}},
      MOVES(two_hosts)},
-    {LESSON(
-         "35b", "setex", "SETEX is not SETNX with an expiry", "SETEX 不是带过期时间的 SETNX",
-         "SETEX writes a value and its expiry in one step, which is what SETNX lacks. But it is "
-         "a plain SET: it asks nobody, answers OK always, and overwrites the lock of whoever is "
-         "inside. Its three letters in common with SETNX are all that they have in common.",
-         "SETEX 一步写入值和过期时间，正是 SETNX 所缺的。但它只是普通的写入：不问任何人，永远返回"
-         " OK，把里面那个人的锁直接覆盖。它和 SETNX 只是名字相像。"),
+    {LESSON("35b", "setex", "SETEX as a lock", "用 SETEX 加锁",
+            "SETEX writes a value and its expiry in one step, which is what SETNX lacks.\nBut it "
+            "is a plain SET: it asks nobody, answers OK always, and overwrites the lock of whoever "
+            "is inside. Its three letters in common with SETNX are all that they have in common.",
+            "SETEX 一步写入值和过期时间，正是 SETNX "
+            "所缺的。\n但它只是普通的写入：不问任何人，永远返回 OK，把里面那个人的锁直接覆盖。它和 "
+            "SETNX 只是名字相像。"),
      .expected = {{LAB_FOREIGN_RELEASE, 2}, {LAB_OVERSOLD, 4}}, .leads_to = "set-nx-px",
      .cast = {{.guard = &scenario_guard_setex}, {.guard = &scenario_guard_setex}}, MOVES(setex)},
-    {LESSON("35c", "set-nx-px", "SET NX PX, where all can see it",
-            "SET NX PX，放在大家都看得见的地方",
+    {LESSON("35c", "set-nx-px", "SET NX PX in one Redis", "同一个 Redis 上的 SET NX PX",
             "One command on one server that all hosts ask: NX takes it only if nobody has it, PX "
             "gives it an end in the same step, and the value is a token, so that only its owner "
-            "gives it back. It still does not stop a write that comes late.",
-            "所有机器都问同一台服务器，用一条命令：NX 保证没人持有时才拿到，PX 在同一步里给出期限，"
-            "值是令牌，只有主人才能归还。但它依然拦不住迟到的写入。"),
+            "gives it back.\nIt still does not stop a write that comes late.",
+            "所有机器都问同一台服务器，用一条命令：NX 保证没人持有时才拿到，PX "
+            "在同一步里给出期限，值是令牌，只有主人才能归还。\n但它依然拦不住迟到的写入。"),
      .leads_to = "object-token", .cast = THREE(&guard_mutex_unchecked), MOVES(set_nx_px)},
-    {LESSON(
-         "36", "object-token", "One token per object frees the next hold",
-         "每个对象一个令牌：误删自己的下一次持有",
-         "A lock object that makes its token in its constructor shows the same token for each of "
-         "its holds. A release that comes late, from a slow thread or out of a dead connection, "
-         "then fits the hold that the object has by now, and frees it: a third comes in. A "
-         "token belongs to an acquisition.",
-         "在构造函数里生成令牌的锁对象，每次加锁都用同一个令牌。迟到的释放（来自慢线程，或断开的"
-         "连接里残留的数据）恰好和这个对象现在的持有相符，把它释放掉：第三个人走了进来。令牌应该"
-         "属于每一次加锁。"),
+    {LESSON("36", "object-token", "One token per lock object", "每个锁对象一个令牌",
+            "A lock object that makes its token in its constructor shows the same token for each "
+            "of its holds.\nA release that comes late, from a slow thread or out of a dead "
+            "connection, then fits the hold that the object has by now, and frees it: a third "
+            "comes in. A token belongs to an acquisition.",
+            "在构造函数里生成令牌的锁对象，每次加锁都用同一个令牌。\n迟到的释放（来自慢线程，或断开"
+            "的连接里残留的数据）恰好和这个对象现在的持有相符，把它释放掉：第三个人走了进来。令牌应"
+            "该属于每一次加锁。"),
      .expected = {{LAB_OVERSOLD, 7}}, .leads_to = "atomic-release",
      .cast = {{.guard = &scenario_guard_object_token},
               {.guard = &scenario_guard_object_token},
               {.guard = &guard_mutex_unchecked}},
      .units = 2, MOVES(object_token)},
-    {LESSON("37a", "no-rollback", "A script that fails is not rolled back", "脚本失败不会回滚",
-            "A script runs as one step: nobody sees a half of it, while it runs. When one of its "
+    {LESSON("37a", "no-rollback", "A script that fails half-way", "中途失败的脚本",
+            "A script runs as one step: nobody sees a half of it, while it runs.\nWhen one of its "
             "commands fails, the script ends there, and what it has written before stays written. "
             "Here the count went down and no order was written: a lamp that nobody can buy.",
-            "脚本作为一步执行：运行期间谁也看不到中间状态。但其中一条命令失败时，脚本就此结束，之前"
-            "写下的都留着。这里库存减了，订单没写成：一盏谁也买不到的灯。"),
+            "脚本作为一步执行：运行期间谁也看不到中间状态。\n但其中一条命令失败时，脚本就此结束，之"
+            "前写下的都留着。这里库存减了，订单没写成：一盏谁也买不到的灯。"),
      .expected = {{LAB_UNIT_GONE, 1}}, .leads_to = "check-first",
      .cast = {{.guard = &scenario_guard_no_rollback}, {.guard = &guard_script}},
      MOVES(no_rollback)},
-    {LESSON("37b", "check-first", "Check all first, write last", "先检查一切，最后才写",
-            "Whatever can refuse a write is asked before the first write: types, numbers, limits. "
-            "Then either nothing is written or all of it. Of the writes, the one that could still "
-            "be refused comes first. The service's own purchase.lua is made so.",
-            "凡是可能拒绝写入的，都在第一次写之前问清楚：类型、数值、上限。这样要么什么也没写，要么"
-            "全写成。几个写入之中，仍可能被拒绝的放在最前面。本服务的 purchase.lua 就是这样写的。"),
+    {LESSON(
+         "37b", "check-first", "Check all first, write last", "先检查一切，最后才写",
+         "Whatever can refuse a write is asked before the first write: types, numbers, "
+         "limits.\nThen either nothing is written or all of it. Of the writes, the one that could "
+         "still be refused comes first. The service's own purchase.lua is made so.",
+         "凡是可能拒绝写入的，都在第一次写之前问清楚：类型、数值、上限。\n这样要么什么也没写，要么"
+         "全写成。几个写入之中，仍可能被拒绝的放在最前面。本服务的 purchase.lua 就是这样写的。"),
      .leads_to = "clock-jump",
      .cast = {{.guard = &scenario_guard_check_first}, {.guard = &guard_script}},
      MOVES(check_first)},
-    {LESSON("38", "clock-jump", "The server's clock leaps over the lease", "服务器时钟跳过了租约",
-            "Redis keeps the end of a lease as a moment of its wall clock. When that is set ahead, "
-            "by hand or by a time server, leases end early, and their holders, however quick, do "
-            "not hear of it. So no careful holder is enough: the write must be checked in the step "
-            "that writes, by the owner or by a fencing token.",
-            "Redis 用墙上时钟的某一刻来记录租约的终点。时钟被人或时间服务器拨快，租约就提前结束，持"
-            "有者再快也不知道。所以持有者自己小心是不够的：写入必须在写的那一步里检查，看持有者或防"
-            "护令牌。"),
+    {LESSON("38", "clock-jump", "The server's clock leaps", "服务器时钟跳变",
+            "Redis keeps the end of a lease as a moment of its wall clock.\nWhen that is set "
+            "ahead, by hand or by a time server, leases end early, and their holders, however "
+            "quick, do not hear of it. So no careful holder is enough: the write must be checked "
+            "in the step that writes, by the owner or by a fencing token.",
+            "Redis "
+            "用墙上时钟的某一刻来记录租约的终点。\n时钟被人或时间服务器拨快，租约就提前结束，持有者"
+            "再快也不知道。所以持有者自己小心是不够的：写入必须在写的那一步里检查，看持有者或防护令"
+            "牌。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "checked-write",
      .cast = {{.guard = &guard_mutex_unchecked}, {.guard = &guard_mutex_unchecked}},
      MOVES(clock_jump)},
-    {LESSON("39a", "partition-penalty", "The penalty after a partition: one lease",
-            "网络分区的代价：一个租约",
-            "A holder that is cut off can neither work nor give back, and the lock cannot know. "
-            "Nothing breaks, and nobody buys until the lease is over: here for 30 s. That is the "
-            "price of every lease, paid as waiting time after each crash and each cut.",
-            "被网络隔开的持有者既不能工作，也不能归还，而锁无从得知。承诺一个也没打破，但在租约结束"
-            "之前谁也买不到：这里是 30 秒。这是每个租约的价钱，每次崩溃、每次断网都要用等待来付。"),
+    {LESSON(
+         "39a", "partition-penalty", "A partition, and a lease of 30 s", "网络分区与 30 秒的租约",
+         "A holder that is cut off can neither work nor give back, and the lock cannot "
+         "know.\nNothing breaks, and nobody buys until the lease is over: here for 30 s. That is "
+         "the price of every lease, paid as waiting time after each crash and each cut.",
+         "被网络隔开的持有者既不能工作，也不能归还，而锁无从得知。\n承诺一个也没打破，但在租约结束"
+         "之前谁也买不到：这里是 30 秒。这是每个租约的价钱，每次崩溃、每次断网都要用等待来付。"),
      .leads_to = "short-lease",
      .cast = {{.guard = &guard_mutex_watchdog},
               {.guard = &guard_mutex_watchdog},
               {.guard = &guard_mutex_watchdog},
               {.guard = &guard_mutex_watchdog}},
      MOVES(partition_penalty)},
-    {LESSON("39b", "short-lease", "A short lease, renewed, costs less", "短租约加续约，代价更小",
-            "A lease need not be as long as the work: a watchdog keeps a short one for as long as "
-            "its holder is there. Once it is gone, the others wait for what is left of the short "
-            "lease only. What bounds it from below: a pause that is longer than the lease loses "
-            "the lock.",
-            "租约不必和工作一样长：只要持有者还在，看门狗就守得住短租约。一旦持有者没了消息，别人只"
-            "需等完短租约剩下的部分。它也不能太短：停顿超过租约，锁就丢了。"),
+    {LESSON(
+         "39b", "short-lease", "A partition, and a short lease that is renewed",
+         "网络分区与续约的短租约",
+         "A lease need not be as long as the work: a watchdog keeps a short one for as long as its "
+         "holder is there.\nOnce it is gone, the others wait for what is left of the short lease "
+         "only. What bounds it from below: a pause that is longer than the lease loses the lock.",
+         "租约不必和工作一样长：只要持有者还在，看门狗就守得住短租约。\n一旦持有者没了消息，别人只"
+         "需等完短租约剩下的部分。它也不能太短：停顿超过租约，锁就丢了。"),
      .leads_to = "reentry-count",
      .cast = {{.guard = &guard_mutex_watchdog, .lease_ms = 2100, .is_process = true},
               {.guard = &guard_mutex_watchdog}},
      MOVES(short_lease)},
-    {LESSON("40", "reentry-count", "The number in the hash counts re-entries",
-            "哈希里的数字是重入次数",
-            "A reentrant lock is a hash with one field, its owner, and a number. The number is how "
-            "often the owner has taken it and not yet given it back. Renewals do not change it: "
-            "they move the expiry of the key. Who deletes the key at the first release frees a "
+    {LESSON("40", "reentry-count", "The number in a reentrant lock's hash", "可重入锁哈希里的数字",
+            "A reentrant lock is a hash with one field, its owner, and a number.\nThe number is "
+            "how often the owner has taken it and not yet given it back. Renewals do not change "
+            "it: they move the expiry of the key. Who deletes the key at the first release frees a "
             "lock that an outer function still needs.",
-            "可重入锁是只有一个字段的哈希：字段是持有者，值是一个数字。数字是持有者加锁而尚未释放的"
-            "次数。续约不改变它，只推迟键的过期时间。第一次释放就删除这个键，会把外层函数还要用的锁"
-            "释放掉。"),
+            "可重入锁是只有一个字段的哈希：字段是持有者，值是一个数字。\n数字是持有者加锁而尚未释放"
+            "的次数。续约不改变它，只推迟键的过期时间。第一次释放就删除这个键，会把外层函数还要用的"
+            "锁释放掉。"),
      .leads_to = "redlock-on-cluster", .cast = {{.body = hold_twice}}, MOVES(reentry_count)},
-    {LESSON(
-         "41", "redlock-on-cluster", "Redlock on a cluster has one vote",
-         "集群上的 Redlock 只有一票",
-         "In Redis Cluster a key lives on one master, and all others send whoever asks to that "
-         "one. So there are no three votes on one lock: there is one, and Redlock never gets "
-         "its majority. It wants servers that know nothing of each other. In a cluster, lock "
-         "with one key and a script beside the data.",
-         "在 Redis 集群里，一个键只在一个主节点上，别的节点都让人去找它。所以一把锁没有三票，只有"
-         "一票，Redlock 永远得不到多数。它要的是互不相识的服务器。在集群里，就用一个键加锁，再用"
-         "数据旁边的脚本。"),
+    {LESSON("41", "redlock-on-cluster", "Redlock on a cluster", "集群上的 Redlock",
+            "In Redis Cluster a key lives on one master, and all others send whoever asks to that "
+            "one.\nSo there are no three votes on one lock: there is one, and Redlock never gets "
+            "its majority. It wants servers that know nothing of each other. In a cluster, lock "
+            "with one key and a script beside the data.",
+            "在 Redis "
+            "集群里，一个键只在一个主节点上，别的节点都让人去找它。\n所以一把锁没有三票，只有一票，"
+            "Redlock "
+            "永远得不到多数。它要的是互不相识的服务器。在集群里，就用一个键加锁，再用数据旁边的脚本"
+            "。"),
      .leads_to = "redlock",
      .cast = {{.guard = &guard_redlock, .lease_ms = 60000, .servers = ALL_THREE},
               {.guard = &guard_redlock, .lease_ms = 60000, .servers = ALL_THREE}},

@@ -26,7 +26,7 @@ static const struct stage_move one_per_buyer[] = {
 
 static const struct stage_move lost_reply[] = {
     UNTIL(A, "SET", "is about to send lock, purchase and release in one pipeline",
-          "准备在一个管道里发出加锁、购买、释放"),
+          "准备在一个 pipeline 里发出加锁、购买、释放"),
     LOSE(A, TAP_LOSE_REPLY, "EVALSHA resolve.lua",
          "the lamp is sold, but the connection breaks before the reply: A knows nothing; it gives "
          "back the lock that it may hold",
@@ -49,7 +49,7 @@ static const struct stage_move late_unmarked[] = {
 
 static const struct stage_move late_pipeline[] = {
     UNTIL(A, "SET", "is about to send lock, purchase and release in one pipeline",
-          "准备在一个管道里发出加锁、购买、释放"),
+          "准备在一个 pipeline 里发出加锁、购买、释放"),
     LOSE(A, TAP_LOSE_REQUEST, "EVALSHA resolve.lua",
          "the connection breaks; the bytes lie in it, on their way to Redis. A gives back the lock "
          "that it may hold",
@@ -79,62 +79,62 @@ static const struct stage_move moutai[] = {
 };
 
 const struct lab_scenario scenarios_buyers[] = {
-    {LESSON("24a", "two-clicks", "Two clicks, two orders", "点两下，两张订单",
-            "\"Has this buyer an order?\" and \"write the order\" are two steps like any other. A "
+    {LESSON("24a", "two-clicks", "A buyer who clicks twice", "连点两下的买家",
+            "\"Has this buyer an order?\" and \"write the order\" are two steps like any other.\nA "
             "double click, or a retry, goes through both at once, and one buyer has two orders of "
             "a lamp that everybody may have once.",
-            "“这个买家有订单吗”和“写订单”同样是两个步骤。连点两下或者重试，会同时穿过这两步，于是限"
-            "购一盏的灯，一个买家有了两张订单。"),
+            "“这个买家有订单吗”和“写订单”同样是两个步骤。\n连点两下或者重试，会同时穿过这两步，于是"
+            "限购一盏的灯，一个买家有了两张订单。"),
      .expected = {{LAB_TWO_ORDERS, 4}}, .leads_to = "one-per-buyer",
      .cast = {{.name = "click-1", .guard = &guard_none, .buyer = "mei"},
               {.name = "click-2", .guard = &guard_none, .buyer = "mei"}},
      .units = 2, MOVES(two_clicks)},
-    {LESSON("24b", "one-per-buyer", "One order per buyer", "每个买家一张订单",
+    {LESSON("24b", "one-per-buyer", "A buyer who clicks twice, and one script",
+            "连点两下，由一个脚本处理",
             "The orders are kept by buyer, and one atomic script looks for the buyer's order "
-            "before it looks at the stock. The second click is told which order there is, also "
+            "before it looks at the stock.\nThe second click is told which order there is, also "
             "when all is sold out: a winner who asks again is still a winner.",
-            "订单按买家存放，一个原子脚本先查买家的订单，再看库存。第二次点击会被告知已有哪张订单，"
-            "售罄之后也一样：赢家再问一次，仍然是赢家。"),
+            "订单按买家存放，一个原子脚本先查买家的订单，再看库存。\n第二次点击会被告知已有哪张订单"
+            "，售罄之后也一样：赢家再问一次，仍然是赢家。"),
      .leads_to = "lost-reply",
      .cast = {{.name = "click-1", .guard = &guard_script, .buyer = "mei"},
               {.name = "click-2", .guard = &guard_script, .buyer = "mei"}},
      .units = 2, MOVES(one_per_buyer)},
-    {LESSON("25a", "lost-reply", "The lost reply: unknown, then resolved",
-            "丢失的回复：先未知，后查明",
+    {LESSON("25a", "lost-reply", "A reply that is lost", "丢失的回复",
             "A connection that breaks before the reply leaves two possibilities, and \"failed\" is "
-            "only one of them. An answer is UNKNOWN until somebody asks: on a new connection, for "
+            "only one of them.\nAn answer is UNKNOWN until somebody asks: on a new connection, for "
             "the attempt and the order. Guessing sells twice, or denies a sale.",
-            "回复之前连接断开，有两种可能，“失败”只是其中之一。在有人去问之前结果就是 "
+            "回复之前连接断开，有两种可能，“失败”只是其中之一。\n在有人去问之前结果就是 "
             "UNKNOWN：用新连接查询这次尝试和订单。靠猜，要么卖两次，要么否认已经卖出。"),
      .leads_to = "late-pipeline-unmarked",
      .cast = {{.guard = &guard_mutex}, {.guard = &guard_mutex}}, MOVES(lost_reply)},
-    {LESSON("25b", "late-pipeline-unmarked", "The late pipeline arrives after the \"no\"",
-            "迟到的管道在“没买到”之后到达",
-            "To look for the order after a break is not enough: what was sent can still lie in the "
-            "dead connection. It arrives when all are sure that nothing happened, and sells. A "
-            "look tells what is, not what will be.",
-            "断线之后只去查订单还不够：发出的字节可能还躺在那条断掉的连接里。等大家都确信什么也没发"
-            "生时，它到了，并且成交。“看”只能说明现在，不能说明以后。"),
+    {LESSON("25b", "late-pipeline-unmarked", "A pipeline that is late", "迟到的 pipeline 请求",
+            "A connection breaks, and its client looks for the order on a new one. What was sent "
+            "can still lie in the dead connection.\nIt arrives when all are sure that nothing "
+            "happened, and sells. A look tells what is, not what will be.",
+            "连接断开，客户端用新连接去查订单。而发出的字节可能还躺在那条断掉的连接里。\n等大家都确"
+            "信什么也没发生时，它到了，并且成交。“看”只能说明现在，不能说明以后。"),
      .expected = {{LAB_FALSE_ANSWER, 4}}, .leads_to = "late-pipeline",
      .cast = {{.guard = &scenario_guard_unmarked}}, MOVES(late_unmarked)},
-    {LESSON("25c", "late-pipeline", "The void mark stops the late pipeline",
-            "作废标记拦住迟到的管道",
-            "Every attempt has a number. Whoever gives one up writes in the same atomic step that "
-            "it is void, and looks for the order. purchase.lua refuses a void attempt, however "
-            "late it comes: what was read is final. Deleting the lock would not do: the pipeline "
-            "brings its own.",
-            "每次尝试都有编号。放弃它的人在同一个原子步骤里写下“作废”并查看订单。purchase.lua "
-            "拒绝作废的尝试，不管它多晚到：读到的就是最终结果。只删锁不行：管道自带加锁命令。"),
+    {LESSON(
+         "25c", "late-pipeline", "A late pipeline and a void mark",
+         "迟到的 pipeline 请求与作废标记",
+         "Every attempt has a number. Whoever gives one up writes in the same atomic step that it "
+         "is void, and looks for the order.\npurchase.lua refuses a void attempt, however late it "
+         "comes: what was read is final. Deleting the lock would not do: the pipeline brings its "
+         "own.",
+         "每次尝试都有编号。放弃它的人在同一个原子步骤里写下“作废”并查看订单。\npurchase.lua "
+         "拒绝作废的尝试，不管它多晚到：读到的就是最终结果。只删锁不行：迟到的请求自带加锁命令。"),
      .leads_to = "moutai", .cast = {{.guard = &guard_mutex}, {.guard = &guard_mutex}},
      MOVES(late_pipeline)},
-    {LESSON("26", "moutai", "The Moutai incident from end to end", "茅台超卖事故始末",
-            "Three small mistakes that wait for each other: a slow service outlives the lease; the "
-            "late holder deletes somebody else's lock, and so does the next one; and the look at "
-            "the stock and the write are apart. On a quiet day none of them shows. The "
+    {LESSON("26", "moutai", "The Moutai incident from end to end", "茅台事故始末",
+            "Three small mistakes that wait for each other; on a quiet day none of them shows.\nA "
+            "slow service outlives the lease; the late holder deletes somebody else's lock, and so "
+            "does the next one; and the look at the stock and the write are apart. The "
             "owner-checked script cures all three, for it needs no faith in the lock.",
-            "三个小错误互相等着对方：慢服务比租约活得久；迟到的持有者删掉别人的锁，下一个也照样删；"
-            "查库存和写库存是分开的。平常日子里一个都不显形。检查持有者的脚本能治好全部三个，因为它"
-            "不必相信锁。"),
+            "三个小错误互相等着对方，平常日子里一个都不显形。\n慢服务比租约活得久；迟到的持有者删掉"
+            "别人的锁，下一个也照样删；查库存和写库存是分开的。检查持有者的脚本能治好全部三个，因为"
+            "它不必相信锁。"),
      .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}}, .leads_to = "checked-write",
      .cast = {{.guard = &guard_set_del}, {.guard = &guard_set_del}, {.guard = &guard_set_del}},
      .units = 2, MOVES(moutai)},

@@ -112,20 +112,22 @@ static const struct stage_move multi_lock[] = {
 };
 
 const struct lab_scenario scenarios_reentrant[] = {
-    {LESSON("13a", "self-deadlock", "The plain lock deadlocks on itself", "普通锁会把自己锁死",
-            "A plain lock knows tokens, not callers. When a function that holds it calls one that "
+    {LESSON("13a", "self-deadlock", "A plain lock, taken twice by its holder",
+            "持有者再次获取普通锁",
+            "A plain lock knows tokens, not callers.\nWhen a function that holds it calls one that "
             "takes it too, the inner one waits for the outer, and the outer for the inner: until "
             "the lease ends, and for ever if a watchdog renews it.",
-            "普通锁只认令牌，不认调用者。持锁的函数又调用一个要加同一把锁的函数：里面等外面，外面等"
-            "里面。直到租约到期；如果有看门狗续约，就永远等下去。"),
+            "普通锁只认令牌，不认调用者。\n持锁的函数又调用一个要加同一把锁的函数：里面等外面，外面"
+            "等里面。直到租约到期；如果有看门狗续约，就永远等下去。"),
      .expected = {{LAB_DEADLOCK, 2}}, .leads_to = "reentrant", .cast = {{.body = lock_twice}},
      MOVES(self_deadlock)},
-    {LESSON("13b", "reentrant", "The reentrant lock counts", "可重入锁会计数",
-            "A reentrant lock remembers its owner and counts its holds, in a hash of one field. "
-            "Its owner takes it again without waiting, and it is free when it was released as "
-            "often as it was taken; not before.",
-            "可重入锁用只有一个字段的哈希记住持有者和重入次数。持有者再次加锁不用等；加了几次就要释"
-            "放几次，在那之前锁不会空闲。"),
+    {LESSON("13b", "reentrant", "A reentrant lock, taken twice by its holder",
+            "持有者再次获取可重入锁",
+            "A reentrant lock remembers its owner and counts its holds, in a hash of one "
+            "field.\nIts owner takes it again without waiting, and it is free when it was released "
+            "as often as it was taken; not before.",
+            "可重入锁用只有一个字段的哈希记住持有者和重入次数。\n持有者再次加锁不用等；加了几次就要"
+            "释放几次，在那之前锁不会空闲。"),
      .leads_to = "failover",
      .cast = {{.body = lock_and_count}, {.body = lock_once}, {.body = lock_once}},
      MOVES(reentrant)},
@@ -134,19 +136,19 @@ const struct lab_scenario scenarios_reentrant[] = {
 
 const struct lab_scenario scenarios_deadlocks[] = {
     {LESSON("21a", "opposite-order", "Two locks in opposite order", "两把锁，顺序相反",
-            "Two actors need the same two locks and take them in opposite order. Each gets its "
+            "Two actors need the same two locks and take them in opposite order.\nEach gets its "
             "first and waits for the other's: a circle, out of which nobody gets by waiting.",
-            "两个参与者都需要同样的两把锁，但加锁顺序相反。各自拿到第一把，等待对方手里的那把：形成"
-            "一个环，谁也等不出头。"),
+            "两个参与者都需要同样的两把锁，但加锁顺序相反。\n各自拿到第一把，等待对方手里的那把：形"
+            "成一个环，谁也等不出头。"),
      .expected = {{LAB_DEADLOCK, 4}}, .leads_to = "multi-lock",
      .cast = {{.body = take_both, .keys = {LAMP, CASE}}, {.body = take_both, .keys = {CASE, LAMP}}},
      .locks = {LAMP, CASE}, MOVES(opposite_order)},
-    {LESSON("21b", "multi-lock", "The multi lock has one order", "联锁只有一种顺序",
+    {LESSON("21b", "multi-lock", "A multi lock over both", "把两把锁合成联锁",
             "A multi lock takes all its locks in the order of their names, whatever the order they "
-            "were given in, and gives back what it has before it waits. So no circle can come "
+            "were given in, and gives back what it has before it waits.\nSo no circle can come "
             "about: all or nothing.",
-            "联锁按名字的顺序加锁，不管给出的顺序如何；要等待之前先把手里的还回去。于是不可能形成环"
-            "：要么全有，要么全无。"),
+            "联锁按名字的顺序加锁，不管给出的顺序如何；要等待之前先把手里的还回去。\n于是不可能形成"
+            "环：要么全有，要么全无。"),
      .leads_to = "semaphore",
      .cast = {{.body = take_as_one, .keys = {LAMP, CASE}},
               {.body = take_as_one, .keys = {CASE, LAMP}},

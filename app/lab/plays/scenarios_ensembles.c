@@ -177,46 +177,43 @@ static const struct stage_move node_writers[] = {
     }
 
 const struct lab_scenario scenarios_ensembles[] = {
-    {LESSON(
-         "30a", "session-expired", "The session expires, its owner writes on: oversold",
-         "会话过期，持有者继续写：超卖",
-         "In ZooKeeper a lock is a node that lives as long as its client's session, and the "
-         "session as long as the servers hear of the client in time. Who stands still for "
-         "longer has lost the lock, and does not know. The write goes to another system, which "
-         "does not know either.",
-         "在 ZooKeeper 里，锁是一个节点，和客户端的会话同生共死；而会话只在服务器按时收到客户端消"
-         "息时才存在。停顿得更久的客户端已经丢了锁，自己却不知道。写入去往另一个系统，它也不知"
-         "道。"),
+    {LESSON("30a", "session-expired", "The session expires, and its owner writes on",
+            "会话过期，持有者继续写",
+            "In ZooKeeper a lock is a node that lives as long as its client's session, and the "
+            "session as long as the servers hear of the client in time.\nWho stands still for "
+            "longer has lost the lock, and does not know. The write goes to another system, which "
+            "does not know either.",
+            "在 ZooKeeper "
+            "里，锁是一个节点，和客户端的会话同生共死；而会话只在服务器按时收到客户端消息时才存在。"
+            "\n停顿得更久的客户端已经丢了锁，自己却不知道。写入去往另一个系统，它也不知道。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "session-fenced", .beside = TAP_ZOOKEEPER,
      .cast = {{.guard = &scenario_guard_zookeeper_unchecked},
               {.guard = &scenario_guard_zookeeper_unchecked}},
      MOVES(session_expired)},
-    {LESSON(
-         "30b", "session-fenced", "The node's number refuses the late write",
-         "节点的编号拒绝迟到的写入",
-         "Every node has the number of the transaction that made it (czxid), and these only "
-         "grow: a fencing token for nothing. The resource remembers the greatest it has seen, "
-         "and refuses any lower one, whoever believes what of a session.",
-         "每个节点都有建立它的那个事务的编号（czxid），而且只会增大：现成的防护令牌。资源记住见过"
-         "的最大编号，拒绝任何更小的，不管谁以为会话还在。"),
+    {LESSON("30b", "session-fenced", "The node's number as a fencing token", "用节点编号作防护令牌",
+            "Every node has the number of the transaction that made it (czxid), and these only "
+            "grow: a fencing token for nothing.\nThe resource remembers the greatest it has seen, "
+            "and refuses any lower one, whoever believes what of a session.",
+            "每个节点都有建立它的那个事务的编号（czxid），而且只会增大：现成的防护令牌。\n资源记住"
+            "见过的最大编号，拒绝任何更小的，不管谁以为会话还在。"),
      .leads_to = "herd", .beside = TAP_ZOOKEEPER,
      .cast = {{.guard = &guard_zookeeper}, {.guard = &guard_zookeeper}}, .units = 2,
      MOVES(session_fenced)},
-    {LESSON("31a", "herd", "One release wakes the whole herd", "一次释放惊动整群",
-            "If all who wait watch the same node, its end wakes all of them. All ask who is first, "
+    {LESSON("31a", "herd", "All watch the same node", "所有人监视同一个节点",
+            "All who wait watch the same node.\nIts end wakes all of them. All ask who is first, "
             "one is, and the others watch again: with a thousand waiters a thousand questions for "
             "each release, of which one was needed. Nothing breaks but the servers.",
-            "如果所有等待者都监视同一个节点，它的消失会唤醒所有人。大家都来问谁排第一，只有一个是，"
-            "其余的再去监视：一千个等待者，每次释放就有一千次询问，真正需要的只有一次。什么都没坏，"
-            "除了服务器。"),
+            "所有等待者都监视同一个节点。\n它的消失会唤醒所有人。大家都来问谁排第一，只有一个是，其"
+            "余的再去监视：一千个等待者，每次释放就有一千次询问，真正需要的只有一次。什么都没坏，除"
+            "了服务器。"),
      .expected = {{LAB_HERD, 7}}, .leads_to = "one-by-one", .beside = TAP_ZOOKEEPER,
      .cast = ALL_FOUR(herd_wait), .wakes_one = true, MOVES(herd)},
-    {LESSON("31b", "one-by-one", "Watching the one before wakes one", "监视前一个，只唤醒一个",
-            "Everybody watches the node right before its own, and nothing else. A release wakes "
+    {LESSON("31b", "one-by-one", "Each watches the one before", "每个人监视前一个",
+            "Everybody watches the node right before its own, and nothing else.\nA release wakes "
             "the next one, and if somebody in the middle goes, only who is behind it looks again. "
             "That is how Curator's locks do it, and lockkit's: this is its mutex.",
-            "每个人只监视紧挨在自己前面的节点。一次释放只唤醒下一个；如果中间有人离开，也只有它后面"
-            "那个再看一眼。Curator 的锁这样做，lockkit 也一样：这里用的就是它的 mutex。"),
+            "每个人只监视紧挨在自己前面的节点。\n一次释放只唤醒下一个；如果中间有人离开，也只有它后"
+            "面那个再看一眼。Curator 的锁这样做，lockkit 也一样：这里用的就是它的 mutex。"),
      .leads_to = "pay-after-look", .beside = TAP_ZOOKEEPER, .cast = ALL_FOUR(wait_for_next),
      .wakes_one = true, MOVES(one_by_one)},
     {LESSON("31c", "node-readers", "Readers and writers in one queue of nodes",

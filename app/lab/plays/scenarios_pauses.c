@@ -58,56 +58,56 @@ static const struct stage_move fencing_token[] = {
 };
 
 const struct lab_scenario scenarios_pauses[] = {
-    {LESSON("8", "stale-write", "And still the stale holder writes: oversold",
-            "可是过期的持有者照样写入：超卖",
-            "Compare-and-delete protects the lock, not the stock. Whoever looked at the lock and "
-            "then slept (a pause of the collector, a slow disk, a packet on a detour) writes what "
-            "it decided long ago. A look and a write are two steps, whatever the lock.",
-            "“比较并删除”保护的是锁，不是库存。谁看完锁之后睡着了（垃圾回收停顿、慢磁盘、绕路的数据"
-            "包），醒来就会写下很久以前的决定。看一眼和写入是两步，换什么锁都一样。"),
+    {LESSON(
+         "8", "stale-write", "A holder that wakes up late", "醒得太晚的持有者",
+         "The lock is released by compare-and-delete now, and its holder looks at it once more "
+         "before it writes.\nCompare-and-delete protects the lock, not the stock. Whoever looked "
+         "at the lock and then slept (a garbage collection pause, a slow disk, a delayed packet) "
+         "writes what it decided long ago. A look and a write are two steps, whatever the lock.",
+         "锁现在用“比较并删除”释放，持有者写入之前也再看一次锁。\n“比较并删除”保护的是锁，不是库存"
+         "。持有者如果在看完锁之后停顿（垃圾回收、慢磁盘、网络延迟），恢复后写下的仍是很久以前的决"
+         "定。看一眼和写入是两步，换什么锁都一样。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "watchdog",
      .cast = {{.guard = &guard_mutex_unchecked}, {.guard = &guard_mutex_unchecked}},
      MOVES(stale_write)},
-    {LESSON("9", "watchdog", "The watchdog keeps a slow holder's lease", "看门狗为慢的持有者续约",
-            "A watchdog renews the lease every third of it while the holder works, so that "
-            "ordinary slowness costs nothing, and a crash still frees the lock soon. It is a "
-            "thread of the same process: the next scenario shows what follows from that.",
-            "持有者工作期间，看门狗每过三分之一租约就续一次：普通的慢不再是问题，进程崩溃后锁也会很"
-            "快释放。但看门狗是同一进程里的线程：下一个场景说明这意味着什么。"),
+    {LESSON("9", "watchdog", "A watchdog and a slow holder", "看门狗与慢的持有者",
+            "A watchdog, a thread of the same process, renews the lease every third of it while "
+            "the holder works.\nSo ordinary slowness costs nothing, and a crash still frees the "
+            "lock soon. What follows from its being in the same process, the next scenario shows.",
+            "持有者工作期间，看门狗（同一进程里的线程）每过三分之一租约就续一次。\n于是普通的慢不再"
+            "是问题，进程崩溃后锁也会很快释放。它在同一进程里，这意味着什么，见下一个场景。"),
      .leads_to = "paused-process",
      .cast = {{.guard = &guard_watchdog_unchecked, .lease_ms = 2100},
               {.guard = &guard_mutex_unchecked},
               {.guard = &guard_mutex_unchecked}},
      MOVES(watchdog)},
-    {LESSON("10", "paused-process", "No watchdog saves a paused process",
-            "看门狗救不了被暂停的进程",
-            "When the whole process stands still, its watchdog stands still with it: the lease "
+    {LESSON("10", "paused-process", "A watchdog and a paused process", "看门狗与被暂停的进程",
+            "When the whole process stands still, its watchdog stands still with it.\nThe lease "
             "ends, and the process wakes up between its last look at the lock and its write. No "
             "lock can help here. Only who is written to can: the resource must check.",
-            "整个进程停住时，看门狗也停住：租约到期，而进程恰好在最后一次看锁与写入之间醒来。任何锁"
-            "都帮不上忙。能帮忙的只有被写入的一方：资源必须自己检查。"),
+            "整个进程停住时，看门狗也停住。\n租约到期，而进程恰好在最后一次看锁与写入之间醒来。任何"
+            "锁都帮不上忙。能帮忙的只有被写入的一方：资源必须自己检查。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "checked-write",
      .cast = {{.guard = &guard_watchdog_unchecked, .is_process = true, .stands_still = true},
               {.guard = &guard_mutex_unchecked}},
      MOVES(paused_process)},
-    {LESSON("11", "checked-write", "The owner-checked script refuses the stale write",
-            "检查持有者的脚本拒绝过期写入",
+    {LESSON("11", "checked-write", "A script that checks the owner", "检查持有者的脚本",
             "Lock and stock live in one Redis, so one script can check the owner and change the "
-            "stock in the same step. However late the write comes, it is refused. (Then an atomic "
+            "stock in the same step.\nHowever late the write comes, it is refused. (Then an atomic "
             "script alone would do: see the guard \"script\".)",
             "锁和库存在同一个 Redis "
-            "里，一个脚本就能在同一步里检查持有者并修改库存。写入来得再晚也会被拒绝。（既然如此，单"
-            "用原子脚本也够了：见 guard “script”。）"),
+            "里，一个脚本就能在同一步里检查持有者并修改库存。\n写入来得再晚也会被拒绝。（既然如此，"
+            "单用原子脚本也够了：见 guard “script”。）"),
      .leads_to = "fencing-token",
      .cast = {{.guard = &guard_mutex_watchdog}, {.guard = &guard_mutex_watchdog}},
      MOVES(checked_write)},
-    {LESSON("12", "fencing-token", "The fencing token refuses it",
-            "防护令牌（fencing token）拒绝它",
+    {LESSON("12", "fencing-token", "A fencing token for every holder",
+            "每个持有者一个防护令牌（fencing token）",
             "When the data is elsewhere than the lock, every holder gets a number greater than the "
-            "one before, and shows it with each write. The resource remembers the greatest it has "
+            "one before, and shows it with each write.\nThe resource remembers the greatest it has "
             "seen, in the same step as the write, and refuses any lower one.",
-            "数据和锁不在一处时，每个持有者得到一个比前任更大的编号，每次写入都要出示。资源在写入的"
-            "同一步里记住见过的最大编号，拒绝任何更小的。"),
+            "数据和锁不在一处时，每个持有者得到一个比前任更大的编号，每次写入都要出示。\n资源在写入"
+            "的同一步里记住见过的最大编号，拒绝任何更小的。"),
      .leads_to = "self-deadlock", .cast = {{.guard = &guard_fenced}, {.guard = &guard_fenced}},
      .units = 2, MOVES(fencing_token)},
     {.name = NULL},

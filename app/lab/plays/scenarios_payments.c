@@ -124,79 +124,64 @@ static const struct stage_move late_owed[] = {
 };
 
 const struct lab_scenario scenarios_payments[] = {
-    {LESSON("32a", "pay-after-look", "Paid after a look: paid and sold again",
-            "先看后付：已付款，又卖了一次",
-            "The payment looks at the order, which is held, and writes that it is paid. Between "
-            "the two "
-            "its time runs out, the unit comes back, and somebody else buys it. Now two have a "
-            "right to "
-            "one lamp. Any clock that is looked at before the write has the same hole.",
-            "付款先查看订单，还占着，然后写入“已付款”。两步之间时间到了，货退回来，被别人买走。现在"
-            "两个人"
-            "都有权得到同一盏灯。凡是在写入之前看的时钟，都有同样的漏洞。"),
+    {LESSON(
+         "32a", "pay-after-look", "Paid after a look at the order", "先查看订单再付款",
+         "The payment looks at the order, which is held, and writes that it is paid.\nBetween the "
+         "two its time runs out, the unit comes back, and somebody else buys it. Now two have a "
+         "right to one lamp. Any clock that is looked at before the write has the same hole.",
+         "付款先查看订单，还占着，然后写入“已付款”。\n两步之间时间到了，货退回来，被别人买走。现在"
+         "两个人都有权得到同一盏灯。凡是在写入之前看的时钟，都有同样的漏洞。"),
      .expected = {{LAB_OVERSOLD, 6}}, .leads_to = "pay-in-one-step", .is_paid_later = true,
      .cast = {{BUYER("mei")}, {WEBHOOK("look-then-pay")}, {TIMER}, {BUYER("lin")}},
      MOVES(pay_after_look)},
-    {LESSON(
-         "32b", "pay-in-one-step", "One step, and the state decides", "一步完成，由状态决定",
-         "Each way in which a hold can end is one script: it reads the order's state, checks it, "
-         "and "
-         "writes order, stock and ledger together. Whoever comes second finds that it is over, and "
-         "changes nothing. Money that comes second is owed back; the lamp is never taken again.",
-         "占用的每一种结束方式都是一个脚本：读订单状态，检查，再一起写订单、库存和流水。后到的人看"
-         "到已经"
-         "结束，什么也不改。后到的钱记为应退，灯绝不收回。"),
+    {LESSON("32b", "pay-in-one-step", "Paid in one step", "一步完成付款",
+            "Each way in which a hold can end is one script: it reads the order's state, checks "
+            "it, and writes order, stock and ledger together.\nWhoever comes second finds that it "
+            "is over, and changes nothing. Money that comes second is owed back; the lamp is never "
+            "taken again.",
+            "占用的每一种结束方式都是一个脚本：读订单状态，检查，再一起写订单、库存和流水。\n后到的"
+            "人看到已经结束，什么也不改。后到的钱记为应退，灯绝不收回。"),
      .leads_to = "double-return", .is_paid_later = true,
      .cast = {{BUYER("mei")}, {WEBHOOK("none")}, {TIMER}, {BUYER("lin")}}, MOVES(pay_in_one_step)},
-    {LESSON("33a", "double-return", "Two timers give one unit back twice",
-            "两个定时器把一件货退两次",
+    {LESSON("33a", "double-return", "Two timers, and a list of what is due", "两个定时器与到期名单",
             "Every instance has a timer. Each reads the list of what is due in one step, and gives "
-            "the "
-            "units back in the next. Two lists have the same order in them, so its unit comes back "
-            "twice, "
-            "and one of them was never there. One instance in a test never shows it.",
-            "每个实例都有定时器：先读出到期的名单，下一步再把货退回。两份名单里有同一张订单，它的货"
-            "就退了两"
-            "次，其中一件根本不存在。测试时只开一个实例，永远看不出来。"),
+            "the units back in the next.\nTwo lists have the same order in them, so its unit comes "
+            "back twice, and one of them was never there. One instance in a test never shows it.",
+            "每个实例都有定时器：先读出到期的名单，下一步再把货退回。\n两份名单里有同一张订单，它的"
+            "货就退了两次，其中一件根本不存在。测试时只开一个实例，永远看不出来。"),
      .expected = {{LAB_OVERSOLD, 6}}, .leads_to = "single-return", .is_paid_later = true,
      .cast = {{BUYER("mei")},
               {INSTANCE("1", "own-timers", "lin")},
               {INSTANCE("2", "own-timers", "bo")}},
      MOVES(double_return)},
-    {LESSON("33b", "single-return", "The step finds by itself what is due",
-            "由这一步自己找出到期的订单",
-            "The script is given no list: it finds what is due, and ends only what is still held, "
-            "in the "
-            "step that gives the units back. So any number of timers may run, and a leader saves "
-            "work but "
-            "is not what keeps the promise: it may be paused, and believe in its lease.",
-            "脚本不接受名单：它自己找出到期的订单，只结束仍然占着的，并在同一步里退货。于是多少个定"
-            "时器都可"
-            "以；选一个领导者只是省事，守住承诺的并不是它：它可能被暂停，还以为租约在手。"),
+    {LESSON(
+         "33b", "single-return", "Two timers, and no list", "两个定时器，没有名单",
+         "The script is given no list: it finds what is due, and ends only what is still held, in "
+         "the step that gives the units back.\nSo any number of timers may run, and a leader saves "
+         "work but is not what keeps the promise: it may be paused, and believe in its lease.",
+         "脚本不接受名单：它自己找出到期的订单，只结束仍然占着的，并在同一步里退货。\n于是多少个定"
+         "时器都可以；选一个领导者只是省事，守住承诺的并不是它：它可能被暂停，还以为租约在手。"),
      .leads_to = "late-payment-forgotten", .is_paid_later = true,
      .cast = {{BUYER("mei")}, {INSTANCE("1", "none", "lin")}, {INSTANCE("2", "none", "bo")}},
      MOVES(single_return)},
-    {LESSON(
-         "34a", "late-payment-forgotten", "The late payment is answered 200, and forgotten",
-         "迟到的付款：回复 200，然后忘掉",
-         "A payment page stays open longer than the hold, so late payments are ordinary. A webhook "
-         "that finds the order expired, and says 200 so that the provider asks no more, has made "
-         "the "
-         "money vanish: there is no order for it, and nobody knows that it has to go back.",
-         "付款页面开着的时间比占用更长，所以迟到的付款很平常。回调发现订单已过期，就回复 200 "
-         "让支付方别再"
-         "来问——钱就这样消失了：没有订单，也没有人知道该退。"),
+    {LESSON("34a", "late-payment-forgotten", "A late payment that is answered 200",
+            "回复 200 的迟到付款",
+            "A payment page stays open longer than the hold, so late payments are ordinary.\nA "
+            "webhook that finds the order expired, and says 200 so that the provider asks no more, "
+            "has made the money vanish: there is no order for it, and nobody knows that it has to "
+            "go back.",
+            "付款页面开着的时间比占用更长，所以迟到的付款很平常。\n回调发现订单已过期，就回复 200 "
+            "让支付方别再来问——钱就这样消失了：没有订单，也没有人知道该退。"),
      .expected = {{LAB_MONEY_GONE, 4}}, .leads_to = "late-payment-owed", .is_paid_later = true,
      .cast = {{BUYER("mei")}, {WEBHOOK("look-then-pay")}, {TIMER}}, MOVES(late_forgotten)},
-    {LESSON("34b", "late-payment-owed", "The late payment is owed back", "迟到的付款记为应退",
+    {LESSON("34b", "late-payment-owed", "A late payment, and a refund that is noted",
+            "登记退款的迟到付款",
             "The same step that finds the order over writes a refund that is owed, once for each "
-            "payment, "
-            "however often the provider asks. Then it answers 200. An operator sends it, and the "
-            "auditor "
-            "compares: what was charged is what was paid, and what is owed back or was sent.",
+            "payment, however often the provider asks. Then it answers 200.\nAn operator sends it, "
+            "and the auditor compares: what was charged is what was paid, and what is owed back or "
+            "was sent.",
             "发现订单已结束的那一步，同时写下一笔应退款，每笔付款只写一次，不管支付方来问几遍。然后"
-            "才回复 "
-            "200。运营人员退款，审计核对：收的钱等于已付的订单加上应退和已退的。"),
+            "才回复 200。\n运营人员退款，审计核对：收的钱等于已付的订单加上应退和已退的。"),
      .leads_to = "fair-order", .is_paid_later = true,
      .cast = {{BUYER("mei")}, {WEBHOOK("none")}, {TIMER}}, MOVES(late_owed)},
     {.name = NULL},

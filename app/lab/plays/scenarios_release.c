@@ -44,32 +44,32 @@ static const struct stage_move atomic_release[] = {
 };
 
 const struct lab_scenario scenarios_release[] = {
-    {LESSON("5", "overslept-delete", "The owner who overslept deletes another's lock",
-            "睡过头的持有者删掉别人的锁",
-            "A lease ends also for a holder that is only slow. Somebody else has the lock by then, "
+    {LESSON("5", "overslept-delete", "DEL by a holder that overslept", "睡过头的持有者执行 DEL",
+            "A lease ends even if its holder is merely slow.\nSomebody else has the lock by then, "
             "and a plain DEL asks for no owner: it opens the door behind which B works, and C "
             "comes in. This is the mistake that most articles stop at.",
-            "持有者只是慢，租约一样会到期。这时锁已经属于别人，而普通的 DEL 不问主人：B "
+            "持有者只是慢，租约一样会到期。\n这时锁已经属于别人，而普通的 DEL 不问主人：B "
             "正在里面干活，门却被打开，C 走了进来。多数文章讲到这个错误为止。"),
      .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}}, .leads_to = "get-del",
      .cast = {{.guard = &guard_set_del}, {.guard = &guard_set_del}, {.guard = &guard_set_del}},
      .units = 2, MOVES(overslept_delete)},
     {LESSON("6", "get-del", "Compare and delete in two commands", "用两条命令比较再删除",
-            "Looking whose lock it is helps only if nothing can happen between the look and the "
-            "deletion. With GET and DEL as two commands, the lease can end in between, and the "
-            "deletion still meets somebody else's lock: a smaller gap, the same fall.",
-            "先看锁是谁的，只有在“看”和“删”之间不可能发生任何事时才有用。GET 和 DEL "
-            "是两条命令，租约可能恰好在中间到期，删掉的仍然是别人的锁：缝隙小了，摔得一样。"),
+            "Before it deletes the lock, the holder looks whose it is.\nLooking whose lock it is "
+            "helps only if nothing can happen between the look and the deletion. With GET and DEL "
+            "as two commands, the lease can end in between, and the deletion still meets somebody "
+            "else's lock: the gap is smaller, and still there.",
+            "删除之前，持有者先看锁是谁的。\n先看锁是谁的，只有在“看”和“删”之间不可能发生任何事时才"
+            "有用。GET 和 DEL "
+            "是两条命令，租约可能恰好在中间到期，删掉的仍然是别人的锁：缝隙变小了，但还在。"),
      .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}}, .leads_to = "atomic-release",
      .cast = {{.guard = &guard_get_del}, {.guard = &guard_get_del}, {.guard = &guard_get_del}},
      .units = 2, MOVES(get_del)},
-    {LESSON("7", "atomic-release", "The atomic compare-and-delete cures 5 and 6",
-            "原子的“比较并删除”治好 5 和 6",
+    {LESSON("7", "atomic-release", "Compare and delete in one script", "用一个脚本比较并删除",
             "Every acquisition writes a token of its own, and a script compares it and deletes the "
-            "lock in one step of the server. A late release then meets another token and does "
+            "lock in one step of the server.\nA late release then meets another token and does "
             "nothing. lockkit says so: not-owner.",
-            "每次加锁都写入独一无二的令牌，由脚本在服务器里一步完成“比较并删除”。迟到的释放遇到别人"
-            "的令牌，什么也不做。lockkit 会如实返回 not-owner。"),
+            "每次加锁都写入独一无二的令牌，由脚本在服务器里一步完成“比较并删除”。\n迟到的释放遇到别"
+            "人的令牌，什么也不做。lockkit 会如实返回 not-owner。"),
      .leads_to = "stale-write",
      .cast = {{.guard = &guard_mutex_unchecked},
               {.guard = &guard_mutex_unchecked},

@@ -118,50 +118,49 @@ static const struct stage_move delayed_restart[] = {
 };
 
 const struct lab_scenario scenarios_servers[] = {
-    {LESSON("14a", "failover", "Failover forgets the lock", "故障转移忘记了锁",
-            "A primary answers before its replicas have what it answers. When it dies in between, "
+    {LESSON("14a", "failover", "A failover right after the lock was taken", "刚加锁就故障转移",
+            "A primary answers before its replicas have what it answers.\nWhen it dies in between, "
             "the replica that takes its place has never seen the lock, and gives it to the next "
             "who asks: two holders, each with a perfect lock. Sentinel and Cluster choose a new "
             "primary; they do not give it what it lacks.",
-            "主节点在副本收到之前就已回答。如果它恰好这时宕机，接替它的副本从没见过这把锁，就会把锁"
-            "给下一个请求者：两个持有者，各自的锁都完美无缺。哨兵和集群会选出新的主节点，但补不上它"
-            "缺的数据。"),
+            "主节点在副本收到之前就已回答。\n如果它恰好这时宕机，接替它的副本从没见过这把锁，就会把"
+            "锁给下一个请求者：两个持有者，各自的锁都完美无缺。哨兵和集群会选出新的主节点，但补不上"
+            "它缺的数据。"),
      .expected = {{LAB_TWO_HOLDERS, 4}, {LAB_OVERSOLD, 6}}, .leads_to = "synced-lock",
      .cast = {WITH_MUTEX(1, 0), WITH_MUTEX(2, 0)}, .servers = 2, .has_replica = true,
      MOVES(failover)},
-    {LESSON("14b", "synced-lock", "The lock that waits for its replica", "等待副本确认的锁",
+    {LESSON("14b", "synced-lock", "A lock that waits for its replica", "等待副本确认的锁",
             "WAIT behind the SET asks how many replicas have it. Too few: the lock counts as not "
-            "held, and is given back. With one replica that closes the gap. With two it only "
+            "held, and is given back.\nWith one replica that closes the gap. With two it only "
             "narrows it: the one that confirmed need not be the one that is promoted. And each "
             "lock waits for one more round trip, or for the limit when a replica is away.",
             "SET 之后用 WAIT "
-            "询问有几个副本收到。不够就不算持有，立即归还。只有一个副本时，缺口就此补上；有两个副本"
-            "时只是变小：确认的那个未必是被提升的那个。代价是每次加锁多等一个来回，副本不在时要等到"
-            "超时。"),
+            "询问有几个副本收到。不够就不算持有，立即归还。\n只有一个副本时，缺口就此补上；有两个副"
+            "本时只是变小：确认的那个未必是被提升的那个。代价是每次加锁多等一个来回，副本不在时要等"
+            "到超时。"),
      .leads_to = "redlock",
      .cast = {WITH_MUTEX(1, SYNC_MS), WITH_MUTEX(1, LONG_SYNC_MS), WITH_MUTEX(2, SYNC_MS)},
      .servers = 2, .has_replica = true, MOVES(synced)},
-    {LESSON(
-         "15", "redlock", "Redlock keeps exclusion with one server down",
-         "一台服务器宕机，Redlock 依然互斥",
-         "Redlock asks several independent servers, none a replica of another, and holds the lock "
-         "when a majority has voted for it. Two majorities always share a server, and that one "
-         "votes once. So a minority may die, at any moment, and there is still one holder at most.",
-         "Redlock "
-         "询问几台互相独立的服务器（没有主从关系），得到多数票才算持有锁。任何两个多数至少共用一台"
-         "服务器，而它只投一票。所以少数服务器随时宕机都没关系，持有者最多仍只有一个。"),
+    {LESSON("15", "redlock", "Redlock with one server down", "一台服务器宕机时的 Redlock",
+            "Redlock asks several independent servers, none a replica of another, and holds the "
+            "lock when a majority has voted for it.\nTwo majorities always share a server, and no "
+            "server votes twice. So a minority may die, at any moment, and there is still one "
+            "holder at most.",
+            "Redlock "
+            "询问几台互相独立的服务器（没有主从关系），得到多数票才算持有锁。\n任何两个多数至少共用"
+            "一台服务器，而它只投一票。所以少数服务器随时宕机都没关系，持有者最多仍只有一个。"),
      .leads_to = "empty-restart",
      .cast = {WITH_REDLOCK(&guard_redlock, 0), WITH_REDLOCK(&guard_redlock, 0),
               WITH_REDLOCK(&guard_redlock, 0)},
      .servers = 3, MOVES(redlock)},
-    {LESSON("16a", "empty-restart", "A server that restarts empty breaks it",
-            "空着重启的服务器破坏了它",
-            "Two majorities share a server: all hangs on what that one remembers. When it restarts "
-            "without its data (no append-only file, or fsync once a second) within somebody's "
-            "lease, it votes again. One crash is enough, if the holder has no vote to spare: here "
-            "a broken network has cost A one, and C another.",
-            "两个多数共用一台服务器：一切取决于它记得什么。如果它在某人的租约之内丢了数据重启（没有"
-            " AOF，或者每秒才 fsync "
+    {LESSON("16a", "empty-restart", "Redlock, and a server that restarts empty",
+            "Redlock 与丢失数据后重启的服务器",
+            "Two majorities share a server: all hangs on what that one remembers.\nWhen it "
+            "restarts without its data (no append-only file, or fsync once a second) within "
+            "somebody's lease, it votes again. One crash is enough, if the holder has no vote to "
+            "spare: here a broken network has cost A one, and C another.",
+            "两个多数共用一台服务器：一切取决于它记得什么。\n如果它在某人的租约之内丢了数据重启（没"
+            "有 AOF，或者每秒才 fsync "
             "一次），就会再投一次票。只要持有者没有多余的票，一次崩溃就够了：这里网络故障让 A "
             "少了一票，C 也少了一票。"),
      .expected = {{LAB_TWO_HOLDERS, 5}, {LAB_OVERSOLD, 7}}, .leads_to = "redlock-script",
@@ -169,27 +168,28 @@ const struct lab_scenario scenarios_servers[] = {
               WITH_REDLOCK(&scenario_guard_redlock_unchecked, STAGE_SERVER(1)),
               WITH_REDLOCK(&scenario_guard_redlock_unchecked, STAGE_SERVER(1))},
      .servers = 3, MOVES(empty_restart)},
-    {LESSON("16b", "redlock-script", "Two holders, and nothing is oversold",
-            "两个持有者，但没有超卖",
+    {LESSON("16b", "redlock-script", "The same restart, and a script that sells",
+            "同样的重启，由脚本售卖",
             "The same accident, and the service's own guard: its redlock only makes instances take "
-            "turns, and the purchase is one atomic script where the stock is. The lock fails; the "
-            "stock does not. Whatever must never be wrong is decided where it is written, not by a "
-            "lock elsewhere.",
+            "turns, and the purchase is one atomic script where the stock is.\nThe lock fails; the "
+            "stock does not. What must never be wrong has to be checked where it is written, not "
+            "by a lock somewhere else.",
             "同样的事故，换成本服务自己的 guard：Redlock "
-            "只是让各实例轮流，购买本身是库存所在处的一个原子脚本。锁失效了，库存没有。绝不能错的事"
-            "，要在写入的地方决定，而不是靠别处的锁。"),
+            "只是让各实例轮流，购买本身是库存所在处的一个原子脚本。\n锁失效了，库存没有。绝不能错的"
+            "事，要在写入的地方决定，而不是靠别处的锁。"),
      .expected = {{LAB_TWO_HOLDERS, 5}}, .leads_to = "delayed-restart",
      .cast = {WITH_REDLOCK(&guard_redlock, STAGE_SERVER(3)),
               WITH_REDLOCK(&guard_redlock, STAGE_SERVER(1)),
               WITH_REDLOCK(&guard_redlock, STAGE_SERVER(1))},
      .servers = 3, MOVES(redlock_script)},
-    {LESSON("17", "delayed-restart", "The delayed restart mends it", "延迟重启补上了漏洞",
+    {LESSON("17", "delayed-restart", "Redlock, and a restart that is delayed",
+            "Redlock 与延迟重启的服务器",
             "A server that may have forgotten its votes stays away until every lease that it could "
-            "have voted for is over. Meanwhile it counts as down, which a redlock bears, and "
+            "have voted for is over.\nMeanwhile it counts as down, which a redlock bears, and "
             "nobody gets a majority beside the holder's. (The other way is appendfsync always: it "
             "forgets nothing, and every vote waits for the disk.)",
-            "可能忘了投票的服务器，要等到它可能投过的每个租约都过期才回来。这期间它算宕机，Redlock "
-            "承受得住，也没有人能在持有者之外再得到多数票。（另一个办法是 appendfsync "
+            "可能忘了投票的服务器，要等到它可能投过的每个租约都过期才回来。\n这期间它算宕机，Redloc"
+            "k 承受得住，也没有人能在持有者之外再得到多数票。（另一个办法是 appendfsync "
             "always：什么也不忘，但每一票都要等磁盘。）"),
      .leads_to = "lock-step",
      .cast = {WITH_REDLOCK(&scenario_guard_redlock_unchecked, STAGE_SERVER(3)),

@@ -123,57 +123,58 @@ static void go_through(struct stage_actor *self)
 }
 
 static const struct stage_move latch[] = {
-    UNTIL(A, "EVALSHA latch_count_down", "closes the latch: two must arrive",
-          "关上门闩：要等两个到达"),
-    WAIT(C, "finds it closed, and waits", "门闩关着，等待"),
+    UNTIL(A, "EVALSHA latch_count_down", "sets the latch: two must arrive",
+          "设置闭锁：要等两个到达"),
+    WAIT(C, "finds it closed, and waits", "闭锁未开，等待"),
     FINISH(A, "arrives: one is missing", "到达：还差一个"),
     FINISH(B, "arrives, the last one: the latch is gone, all who wait are told",
-           "最后一个到达：门闩消失，通知所有等待者"),
+           "最后一个到达：闭锁打开，通知所有等待者"),
     WAKE(C, "GET " LATCH, "is woken", "被唤醒"),
-    UNTIL(C, "GET " STOCK, "finds it open", "看到门闩已开"),
+    UNTIL(C, "GET " STOCK, "finds it open", "看到闭锁已开"),
     FINISH(C, "goes through", "通过"),
     FINISH(D, "comes later, and need not wait", "后来才到，不用等"),
 };
 
 const struct lab_scenario scenarios_readers[] = {
-    {LESSON("20a", "readers-writer", "Readers together, writer alone", "读者同行，写者独行",
-            "Those who only read do not disturb each other, so a read/write lock lets any number "
-            "of them in, or one writer. The last reader wakes a writer; a writer wakes all. Nobody "
-            "is preferred here: readers that overlap without end keep a writer out for ever.",
-            "只读的人互不打扰，所以读写锁要么放进任意多个读者，要么放进一个写者。最后一个读者唤醒写"
-            "者；写者唤醒所有人。这里谁也不优先：读者前后相接、没完没了，写者就永远进不去。"),
+    {LESSON(
+         "20a", "readers-writer", "Readers and a writer", "读者与写者",
+         "Those who only read do not disturb each other, so a read/write lock lets any number of "
+         "them in, or one writer.\nThe last reader wakes a writer; a writer wakes all. Nobody is "
+         "preferred here: readers that overlap without end keep a writer out for ever.",
+         "只读的人互不打扰，所以读写锁要么放进任意多个读者，要么放进一个写者。\n最后一个读者唤醒写"
+         "者；写者唤醒所有人。这里谁也不优先：读者前后相接、没完没了，写者就永远进不去。"),
      .leads_to = "two-writers",
      .cast = {{.body = read_once}, {.body = read_once}, {.body = write_once}, {.body = read_once}},
      MOVES(readers_writer)},
-    {LESSON(
-         "20b", "two-writers", "Writers one by one", "写者一个接一个",
-         "The fourth of the four pairs: a writer waits for a writer. Of reader and reader, "
-         "reader and writer, writer and reader, writer and writer, the first alone go together. "
-         "So a read lock shuts out somebody: every writer.",
-         "四种组合里的最后一种：写者等写者。读与读、读与写、写与读、写与写，只有第一种可以同行。所"
-         "以读锁并非谁也不挡：它挡住每一个写者。"),
+    {LESSON("20b", "two-writers", "Two writers", "两个写者",
+            "The fourth of the four pairs: a writer waits for a writer.\nOf reader and reader, "
+            "reader and writer, writer and reader, writer and writer, the first alone go together. "
+            "So a read lock shuts out somebody: every writer.",
+            "四种组合里的最后一种：写者等写者。\n读与读、读与写、写与读、写与写，只有第一种可以同行"
+            "。所以读锁并非谁也不挡：它挡住每一个写者。"),
      .leads_to = "opposite-order", .cast = {{.body = write_once}, {.body = write_once}},
      MOVES(two_writers)},
     {.name = NULL},
 };
 
 const struct lab_scenario scenarios_counting[] = {
-    {LESSON("22a", "semaphore", "A semaphore lets so many in", "信号量：最多进这么多",
-            "A semaphore is a number of permits: as many may be inside. Taking and counting is one "
-            "script, or two would take the last permit. The number knows no owners: a permit that "
-            "a crashed process had is gone, unless permits have leases of their own (lk_permits).",
-            "信号量就是许可的个数：里面最多这么多。拿走和计数在同一个脚本里，否则两个人会拿走同一个"
-            "最后的许可。个数不认主人：进程崩溃，它的许可就没了，除非许可各有租约（lk_permits）。"),
+    {LESSON(
+         "22a", "semaphore", "A semaphore of two permits", "两个许可的信号量",
+         "A semaphore is a number of permits: as many may be inside.\nTaking and counting is one "
+         "script, or two would take the last permit. The number knows no owners: a permit that a "
+         "crashed process had is gone, unless permits have leases of their own (lk_permits).",
+         "信号量就是许可的个数：里面最多这么多。\n拿走和计数在同一个脚本里，否则两个人会拿走同一个"
+         "最后的许可。个数不认主人：进程崩溃，它的许可就没了，除非许可各有租约（lk_permits）。"),
      .leads_to = "latch",
      .cast = {{.body = set_permits_and_pass}, {.body = use_permit}, {.body = use_permit}},
      .locks = {PERMITS}, MOVES(semaphore)},
-    {LESSON("22b", "latch", "A latch opens when all have arrived", "门闩：人到齐才开",
+    {LESSON("22b", "latch", "A latch for two arrivals", "等两个到达的闭锁",
             "A latch counts down, and lets all through at once when it is at 0: a sale that opens "
-            "when every warehouse has reported. It protects nothing and belongs to nobody; whoever "
-            "comes later finds it open.",
-            "门闩往下数，数到 0 "
-            "时一下放行所有人：比如各仓库都报到之后才开卖。它不保护什么，也不属于谁；后来的人看到的"
-            "是开着的门。"),
+            "when every warehouse has reported.\nIt protects nothing and belongs to nobody; "
+            "whoever comes later finds it open.",
+            "闭锁（CountDownLatch）往下数，数到 0 "
+            "时一下放行所有人：比如各仓库都报到之后才开卖。\n它不保护什么，也不属于谁；后来的人看到"
+            "的是开着的门。"),
      .leads_to = "woken-by-message",
      .cast = {{.body = set_latch_and_arrive},
               {.body = arrive},

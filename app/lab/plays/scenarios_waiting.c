@@ -228,62 +228,62 @@ static const struct stage_move polling[] = {
 
 const struct lab_scenario scenarios_waiting[] = {
     {LESSON(
-         "18a", "lock-step", "Retries in lock-step never win", "步调一致的重试永远赢不了",
+         "18a", "lock-step", "Retries in lock-step", "步调一致的重试",
          "Two actors need the same two locks. Each gets one, is refused the other, gives back what "
-         "it has, and tries again after 200 ms. As both delays are equal the next round is like "
+         "it has, and tries again after 200 ms.\nAs both delays are equal the next round is like "
          "the last: nobody waits, and nobody ever wins. Redlock's clients do the same when they "
          "split the votes of its servers. (No time passes here: the lab lets actors go on in the "
          "order in which their delays end, and in step when these end together.)",
          "两个参与者都需要同样的两把锁。各拿到一把，另一把被拒，归还手里的，200 "
-         "毫秒后再试。两边的延迟相等，下一轮和上一轮一模一样：没有人在等，却永远没有人赢。Redlock "
-         "的客户端瓜分服务器选票时也是如此。（这里没有真的等待：实验室按延迟结束的先后放行；同时结"
+         "毫秒后再试。\n两边的延迟相等，下一轮和上一轮一模一样：没有人在等，却永远没有人赢。Redlock"
+         " 的客户端瓜分服务器选票时也是如此。（这里没有真的等待：实验室按延迟结束的先后放行；同时结"
          "束的，就齐步走。）"),
      .expected = {{LAB_LIVELOCK, 16}}, .leads_to = "random-delay", .cast = SEEKERS,
      .locks = {LAMP, CASE}, .play = play_lock_step},
-    {LESSON("18b", "random-delay", "Random delays let one go first", "随机延迟让一个先走",
+    {LESSON("18b", "random-delay", "Retries after random delays", "随机延迟后重试",
             "The same two, but each draws its delay by chance: from half of 200 ms to one and a "
-            "half, as lockkit's redlock does. Whoever drew the shorter one is through before the "
+            "half, as lockkit's redlock does.\nWhoever drew the shorter one is through before the "
             "other begins. Draws that are too close to each other cost another round, so it is a "
             "matter of chance, but of few rounds. (The lab draws from a fixed seed: the same "
             "delays in every run.)",
             "还是这两个，但各自随机抽取延迟：200 毫秒的一半到一倍半，和 lockkit 的 redlock "
-            "一样。抽到短的，在另一个开始之前就办完了。两个抽得太近就再来一轮：靠的是运气，但用不了"
-            "几轮。（实验室用固定的种子抽取：每次运行延迟都相同。）"),
+            "一样。\n抽到短的，在另一个开始之前就办完了。两个抽得太近就再来一轮：靠的是运气，但用不"
+            "了几轮。（实验室用固定的种子抽取：每次运行延迟都相同。）"),
      .leads_to = "fair-order", .cast = SEEKERS, .locks = {LAMP, CASE}, .play = play_random_delay},
-    {LESSON(
-         "18c", "doubled-delay", "Delays that double meet again, later", "加倍的延迟只是晚点再撞上",
-         "Exponential delays, 200 ms, then 400, then 800, keep load from a server that is in "
-         "trouble: twelve requests in 600 ms instead of in 400. But both double alike, so each "
-         "round is like the last. By numbers: after three rounds fixed and doubled delays have "
-         "won nothing, random ones won in the second. Double the range, and draw from it.",
-         "指数退避，先 200 毫秒，再 400，再 800，能给有麻烦的服务器减轻负担：同样十二次请求，用 "
-         "600 "
-         "毫秒而不是 400 毫秒。但两边同样加倍，每一轮还是一样。用数字说：三轮下来，固定和加倍的延迟"
-         "什么也没赢到，随机的第二轮就赢了。应该让范围加倍，再从中随机抽取。"),
+    {LESSON("18c", "doubled-delay", "Delays that double", "加倍的延迟",
+            "Exponential delays, 200 ms, then 400, then 800, keep load from a server that is in "
+            "trouble: twelve requests in 600 ms instead of in 400.\nBut both double alike, so each "
+            "round is like the last. By numbers: after three rounds fixed and doubled delays have "
+            "won nothing, random ones won in the second. Double the range, and draw from it.",
+            "指数退避，先 200 毫秒，再 400，再 800，能给有麻烦的服务器减轻负担：同样十二次请求，用 "
+            "600 "
+            "毫秒而不是 400 "
+            "毫秒。\n但两边同样加倍，每一轮还是一样。用数字说：三轮下来，固定和加倍的延迟"
+            "什么也没赢到，随机的第二轮就赢了。应该让范围加倍，再从中随机抽取。"),
      .expected = {{LAB_LIVELOCK, 16}}, .leads_to = "random-delay", .cast = SEEKERS,
      .locks = {LAMP, CASE}, .play = play_doubled},
-    {LESSON("19a", "fair-order", "The fair lock keeps the order of coming", "公平锁按先来后到",
+    {LESSON("19a", "fair-order", "A fair lock, and three who come one by one",
+            "公平锁与三个先后到达者",
             "A plain lock goes to whoever asks at the right moment. The fair lock has a queue in "
-            "Redis, and one script decides: only the next one gets a free lock. Every waiter "
+            "Redis, and one script decides.\nOnly the next one gets a free lock. Every waiter "
             "listens on a channel of its own, so a release wakes one and not the whole crowd.",
             "普通锁归恰好在那一刻来问的人。公平锁在 Redis "
-            "里有一个队列，由一个脚本决定：空闲的锁只给下一个。每个等待者听自己的频道，所以释放只唤"
-            "醒一个，而不是一群。"),
+            "里有一个队列，由一个脚本决定。\n空闲的锁只给下一个。每个等待者听自己的频道，所以释放只"
+            "唤醒一个，而不是一群。"),
      .leads_to = "dead-head",
      .cast = {{.guard = &guard_fair},
               {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS},
               {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS},
               {.guard = &guard_fair}},
      .units = 4, .keeps_order = true, MOVES(fair_order)},
-    {LESSON("19b", "dead-head", "A dead head does not block the queue for ever",
-            "队首死了，队列不会永远堵住",
-            "Whoever dies in the queue keeps its place, and a free lock waits for a dead process. "
-            "So each place has a window, which a living waiter renews by asking again. When it is "
-            "over, the next one who asks drops the dead one. Until then fairness costs time: that "
-            "is its price.",
-            "死在队列里的人还占着位置，空闲的锁在等一个死掉的进程。所以每个位置都有时间窗，活着的等"
-            "待者靠再次询问来续期。时间窗一过，下一个来问的人就把死者移出队列。在那之前要白等：这是"
-            "公平的代价。"),
+    {LESSON("19b", "dead-head", "A fair queue whose head has died", "队首已死的公平队列",
+            "Whoever dies in the queue keeps its place, and a free lock waits for a dead "
+            "process.\nSo each place has a window, which a living waiter renews by asking again. "
+            "When it is over, the next one who asks drops the dead one. Until then fairness costs "
+            "time: that is its price.",
+            "死在队列里的人还占着位置，空闲的锁在等一个死掉的进程。\n所以每个位置都有时间窗，活着的"
+            "等待者靠再次询问来续期。时间窗一过，下一个来问的人就把死者移出队列。在那之前要白等：这"
+            "是公平的代价。"),
      .leads_to = "readers-writer",
      .cast = {{.guard = &guard_fair},
               {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS, .is_process = true},
@@ -295,21 +295,21 @@ const struct lab_scenario scenarios_waiting[] = {
 
 const struct lab_scenario scenarios_waking[] = {
     {LESSON("23a", "woken-by-message", "A waiter told by message", "靠消息唤醒的等待者",
-            "The waiter subscribes to the lock's channel and sleeps. However long the holder "
+            "The waiter subscribes to the lock's channel and sleeps.\nHowever long the holder "
             "works, the waiter sends no command, and the release wakes it at once. A message can "
             "be lost with its connection, so it is only a hint: a real waiter has a timer too, "
             "which ends with the holder's lease at the latest.",
-            "等待者订阅锁的频道，然后睡眠。不管持有者干多久，它一条命令也不发；一释放就被唤醒。消息"
-            "可能随连接一起丢失，所以只是提示：真正的等待者还有定时器，最迟到持有者的租约结束。"),
+            "等待者订阅锁的频道，然后睡眠。\n不管持有者干多久，它一条命令也不发；一释放就被唤醒。消"
+            "息可能随连接一起丢失，所以只是提示：真正的等待者还有定时器，最迟到持有者的租约结束。"),
      .leads_to = "polling", .cast = {{.body = work_with_messages}, {.body = wait_for_message}},
      MOVES(message)},
     {LESSON("23b", "polling", "A waiter that polls", "靠轮询的等待者",
             "The spin lock publishes nothing, and its waiter asks again and again: a round trip "
-            "for every \"taken\", and after the release the rest of a pause is lost. Pauses that "
+            "for every \"taken\", and after the release the rest of a pause is lost.\nPauses that "
             "double, up to 128 ms, bound the first and lengthen the second. It pays where waits "
             "are rare: no subscriptions, no messages.",
             "自旋锁什么也不发布，等待者一遍遍地问：每个“被占用”都是一次往返，释放之后还要白等剩下的"
-            "停顿。停顿加倍，最多 128 "
+            "停顿。\n停顿加倍，最多 128 "
             "毫秒：前者有了上限，后者却变长。很少需要等待时它才划算：不用订阅，也没有消息。"),
      .leads_to = "two-clicks", .cast = {{.body = work_without_messages}, {.body = poll_for_lock}},
      MOVES(polling)},
