@@ -13,6 +13,7 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
+#include "base/progress.h"
 #include "common/folder.h"
 #include "common/streams.h"
 #include "measure/bench.h"
@@ -93,12 +94,17 @@ static int verify_all(const struct options *options, const struct folders *folde
     struct verify_run *runs = calloc((size_t)options->repeat, sizeof *runs);
     int count = 0;
     bool is_good = runs || failure_set(failure, "out of memory");
+    struct progress progress;
+    char far[PROGRESS_WORDS_MAX];
 
+    progress_begin(&progress, options->repeat);
     while (is_good && count < options->repeat) {
         is_good = verify_sale(&target, count + 1, &runs[count], failure);
         if (!is_good) break;
         count++;
         if (!options->is_quiet) report_screen(stdout, &target, &runs[count - 1]);
+        if (!options->is_quiet && options->repeat > 1)
+            (void)printf("\nsale %s\n", progress_step(&progress, far));
         is_good = report_json_write(folders->result, &target, runs, count, failure);
     }
     if (is_good && count > 1 && !options->is_quiet) print_tally(runs, count);

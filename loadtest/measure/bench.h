@@ -10,6 +10,7 @@
 #ifndef LOADTEST_BENCH_H
 #define LOADTEST_BENCH_H
 
+#include "base/progress.h"
 #include "count/bench_figures.h"
 #include "count/bench_machine.h"
 #include "count/bench_places.h"
@@ -125,7 +126,8 @@ struct bench_point {
     const char *guard;               /* borrowed */
     const struct bench_place *place; /* of the ladder; NULL: it is no step of that */
     long batch, connections, duration_s;
-    int instance; /* that has this batch */
+    int instance;  /* that has this batch */
+    bool is_alone; /* ... started for it, each round, and stopped again */
     /* Of the rounds that accepted something; the first two of an order, the last of all answers, as wrk saw them. */
     struct repeats round_trips, commands, per_s, p99_ms;
     struct bench_lock wait, hold;
@@ -172,6 +174,7 @@ struct bench {
     struct bench_take takes[BENCH_TAKE_COUNT];
     struct bench_machine machine;
     double seconds; /* the whole run */
+    struct progress progress;
 };
 
 /* Measure what --only wants into a blank one. Returns false when it could not be measured; a row with a

@@ -1,6 +1,7 @@
 /*
  * Settings that are measured, of which no figure must be reached: costs of guards; the ladder, guards on places, all
- * servers on TCP; and a sweep, on one Redis with an instance for each batch size. One thread.
+ * servers on TCP; and a sweep, on one Redis, with an instance for the guards and for a moment one more for each batch
+ * size. One thread.
  */
 #include <stdio.h>
 #include <string.h>
@@ -142,7 +143,8 @@ bool bench_points_of_sweep(struct bench *bench, const struct options *options,
     point.connections = options_most_connections(options);
     for (int i = 0; i < BATCH_COUNT; i++) {
         point.batch = batches[i];
-        point.instance = i + 1;
+        point.instance = 1;
+        point.is_alone = true;
         add_point(bench, &point);
     }
     return true;
@@ -153,21 +155,14 @@ bool bench_points_run_sweep(struct bench_stage *stage)
     const struct options *options = stage->options;
     struct bench *bench = stage->bench;
 
+    stage->connections = options_most_connections(options);
     if (!bench_stage_open(stage, "sweep")) return false;
     if (!bench_stage_add_needs(stage, &bench->guards)) return false;
     if (!bench_stage_open_site(stage, &stage->sites[0], "site")) return false;
-    struct bench_site *site = &stage->sites[0];
-    for (int i = 0; i < BATCH_COUNT; i++) {
-        site->options.batch = batches[i];
-        if (!service_add_instance(&site->service, &site->options, 0, site->dir, stage->failure))
-            return false;
-    }
-    bench_stage_say(stage, "%d settings, %ld rounds of %ld s each, about %ld s in all\n",
-                    bench->point_count, options->repeat, options->duration_s,
-                    bench->point_count * options->repeat * options->duration_s * 5 / 4);
-    for (int i = 0; i <= BATCH_COUNT; i++)
-        if (!bench_stage_warm_up(stage, (bench_at)i, bench->guards.list[0].name,
-                                 options->connections[0]))
-            return false;
-    return bench_stage_measure_points(stage, options->repeat);
+    bench_stage_say(stage, "%d settings, %ld round%s of %ld s each\n", bench->point_count,
+                    options->repeat, options->repeat == 1 ? "" : "s", options->duration_s);
+    progress_begin(&bench->progress, bench->point_count * options->repeat);
+    return bench_stage_warm_up(stage, BENCH_AT_FIRST, bench->guards.list[0].name,
+                               options->connections[0]) &&
+           bench_stage_measure_points(stage, options->repeat);
 }

@@ -106,10 +106,12 @@ static bool measure_memory(struct bench_stage *stage, long repeat)
         spread_add(&row->repeats, (double)(bytes[1] - bytes[0]) / (double)orders);
     else
         bench_doubt(row->doubt, "no orders");
+    char far[PROGRESS_WORDS_MAX];
     bench_stage_say(stage,
-                    "  memory %ld/%ld  service %.1f MiB   Redis %.1f B per order, %" PRId64
+                    "  %s  memory %ld/%ld  service %.1f MiB   Redis %.1f B per order, %" PRId64
                     " orders in it%s%s\n",
-                    repeat, options->repeat, memory->values[memory->count - 1],
+                    progress_step(&bench->progress, far), repeat, options->repeat,
+                    memory->values[memory->count - 1],
                     orders > 0 ? row->repeats.values[row->repeats.count - 1] : 0.0, bench->orders,
                     row->doubt[0] ? "  VOID: " : "", row->doubt);
     return true;
@@ -215,11 +217,22 @@ static bool measure_place(void *arg, long round, int which)
     return !wants_points(stage->bench, stage->place) || run_on(stage, bench_points_run_ladder);
 }
 
+/* Ratios, memory and points, each in each of its rounds. */
+static long count_measurements(const struct bench *bench, const struct options *options)
+{
+    long count = wants_memory(bench) ? options->repeat : 0;
+
+    for (int i = 0; i < BENCH_RATIO_COUNT; i++)
+        if (bench->rows[i].is_wanted) count += options->repeat;
+    return count + bench->point_count * bench->cost_repeat;
+}
+
 static bool run_stages(struct bench_stage *stage)
 {
     struct bench *bench = stage->bench;
 
     prepare(bench, stage->options);
+    progress_begin(&bench->progress, count_measurements(bench, stage->options));
     bench_stage_say(stage, "seed %" PRIu64 ", %ld repeats, %ld s each\n", bench->seed,
                     stage->options->repeat, stage->options->duration_s);
     for (stage->kind = 0; stage->kind < BENCH_STAGE_COUNT; stage->kind++)

@@ -44,7 +44,9 @@ bool bench_stage_open(struct bench_stage *stage, const char *name)
 bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, const char *name)
 {
     if (!make_folder(site->dir, stage->dir, name, stage->failure)) return false;
-    if (!service_start(&site->service, &site->options, 0, site->dir, stage->failure)) return false;
+    if (!service_start(&site->service, &site->options, stage->connections, site->dir,
+                       stage->failure))
+        return false;
     site->ledger = ledger_open(site->service.redis_url, stage->failure);
     if (!site->ledger) return false;
     struct bench_machine *machine = &stage->bench->machine;
@@ -205,8 +207,10 @@ static bool measure_ratio(void *arg, long round, int id)
     }
     bench_add_ratio(row, counts[0].per_s, counts[1].per_s);
     const char *doubt = counts[counts[0].doubt[0] ? 0 : 1].doubt;
-    bench_stage_say(stage, "  round %ld/%ld  %-20s %8.0f/s ÷ %8.0f/s = %.3f%s%s\n", round,
-                    stage->options->repeat, row->figure->name, counts[0].per_s, counts[1].per_s,
+    char far[PROGRESS_WORDS_MAX];
+    bench_stage_say(stage, "  %s  round %ld/%ld  %-20s %8.0f/s ÷ %8.0f/s = %.3f%s%s\n",
+                    progress_step(&stage->bench->progress, far), round, stage->options->repeat,
+                    row->figure->name, counts[0].per_s, counts[1].per_s,
                     row->repeats.values[row->repeats.count - 1], *doubt ? "  VOID: " : "", doubt);
     return id != BENCH_SEGMENTS || take_few(stage, round);
 }
@@ -220,7 +224,7 @@ bool bench_stage_warm_up(struct bench_stage *stage, bench_at at, const char *gua
                               .connections = connections,
                               .duration_s = WARM_UP_S};
 
-    (void)snprintf(task.tag, sizeof task.tag, "w%d", (int)at);
+    (void)snprintf(task.tag, sizeof task.tag, "w%d-%ld", (int)at, stage->bench->progress.done);
     return bench_stage_ask(stage, at, &task, &ignored);
 }
 
@@ -236,11 +240,23 @@ bool bench_stage_measure(struct bench_stage *stage)
 
 /* ---- points ---- */
 
+/* A batch size is a setting of an instance: one more, for as long as it takes. */
+static bool start_alone(struct bench_stage *stage, const struct bench_point *point)
+{
+    struct bench_site *site = &stage->sites[0];
+
+    site->options.batch = point->batch;
+    return service_add_instance(&site->service, &site->options, stage->connections, site->dir,
+                                stage->failure) &&
+           bench_stage_warm_up(stage, (bench_at)point->instance, point->guard, point->connections);
+}
+
 static bool measure_point(void *arg, long round, int which)
 {
     struct bench_stage *stage = arg;
     struct bench_point *point = &stage->bench->points[which];
     struct bench_count count;
+    char far[PROGRESS_WORDS_MAX];
     struct bench_task task = {
         .kind = BENCH_PURCHASE,
         .guard = point->guard,
@@ -250,14 +266,16 @@ static bool measure_point(void *arg, long round, int which)
     };
 
     if (point->place != stage->place) return true;
+    if (point->is_alone && !start_alone(stage, point)) return false;
     (void)snprintf(task.tag, sizeof task.tag, "k%ld-%d", round, which);
     if (!bench_stage_ask(stage, (bench_at)point->instance, &task, &count)) return false;
+    if (point->is_alone) service_drop_instance(&stage->sites[0].service);
     bench_round_add_point(point, &count);
     bench_stage_say(stage,
-                    "  round %ld/%ld  %-16s %5ld connections  batch %-4ld %8.0f/s  %8.3f round "
+                    "  %s  round %ld/%ld  %-16s %5ld connections  batch %-4ld %8.0f/s  %8.3f round "
                     "trips each%s%s\n",
-                    round, stage->rounds, point->guard, point->connections, point->batch,
-                    count.per_s,
+                    progress_step(&stage->bench->progress, far), round, stage->rounds, point->guard,
+                    point->connections, point->batch, count.per_s,
                     count.accepted > 0 ? count.since.round_trips / (double)count.accepted : 0.0,
                     count.doubt[0] ? "  VOID: " : "", count.doubt);
     return true;

@@ -24,6 +24,7 @@ struct bench_stage {
     const struct bench_place *place; /* borrowed: whose points are measured; or NULL */
     bench_kind_of_stage kind;        /* whose ratios are measured */
     long round;                      /* of the ladder, if it is there, else 0 */
+    long connections;                /* that instances are started for; 0: their default */
 
     char dir[RUN_PATH_MAX]; /* this and the rest is blank until it is opened */
     struct bench_site

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "base/progress.h"
 #include "count/guard_list.h"
 #include "run/verify.h"
 
@@ -92,6 +93,7 @@ struct compare {
     int cell_count;
     struct service service; /* of the last cell, stopped: for its versions */
     double seconds;         /* the whole run */
+    struct progress progress;
 };
 
 /*

@@ -79,19 +79,21 @@ static bool sell(struct compare *compare, const struct bench_stage *stage,
     return is_done;
 }
 
-static void say(const struct options *options, const struct compare *compare,
+static void say(const struct options *options, struct compare *compare,
                 const struct compare_cell *cell)
 {
     const struct compare_row *row = &compare->rows[cell->row];
     const struct verify_run *run = &cell->run;
     const char *words = run->trouble[0] ? run->trouble : run->shortage;
 
+    char far[PROGRESS_WORDS_MAX];
+
     if (options->is_quiet) return;
-    (void)printf("  %d/%ld  round %ld  %-18s %-5s %7.0f/s  sold %zu of %" PRId64 "  %s%s%s\n",
-                 compare->cell_count, options->repeat * compare->row_count, cell->round,
-                 row->guard->name, compare_row_weather(row), run->summary.purchases_per_s,
-                 run->audit.sold, run->summary.initial,
-                 compare_verdict_words(row->verdicts[row->count - 1]), words[0] ? ": " : "", words);
+    (void)printf("  %s  round %ld  %-18s %-5s %7.0f/s  sold %zu of %" PRId64 "  %s%s%s\n",
+                 progress_step(&compare->progress, far), cell->round, row->guard->name,
+                 compare_row_weather(row), run->summary.purchases_per_s, run->audit.sold,
+                 run->summary.initial, compare_verdict_words(row->verdicts[row->count - 1]),
+                 words[0] ? ": " : "", words);
     (void)fflush(stdout);
 }
 
@@ -152,6 +154,7 @@ bool compare_run(struct compare *compare, const struct options *options, const c
         (void)printf("%d guards in %d ways, %ld round%s, seed %" PRIu64 "\n", compare->guards.count,
                      compare->row_count, options->repeat, options->repeat == 1 ? "" : "s",
                      compare->seed);
+    progress_begin(&compare->progress, options->repeat * compare->row_count);
     is_done = bench_run_rounds(
         &(struct bench_rounds){options->repeat, compare->row_count, compare->seed, run_cell, &all});
     compare->seconds = (double)(moment_ms() - started_ms) / 1000;

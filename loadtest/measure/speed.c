@@ -18,6 +18,7 @@ struct measuring {
     const struct drive_target *target;
     const struct options *options; /* of the target */
     struct speed_run *run;
+    struct progress *progress;
     struct failure *failure;
 };
 
@@ -52,13 +53,17 @@ static bool measure(const struct measuring *measuring, bench_kind kind, struct b
     return is_good;
 }
 
-static void show_pair(const struct options *options, const struct speed_step *step)
+static void show_pair(const struct options *options, struct progress *progress,
+                      const struct speed_step *step)
 {
     const struct speed_pair *pair = &step->pairs[step->rounds - 1];
+    char far[PROGRESS_WORDS_MAX];
+
     if (options->is_quiet) return;
-    (void)printf("  %5ld connections, round %d: purchases %8.0f/s   %s %8.0f/s   ratio %.3f\n",
-                 step->connections, step->rounds, pair->purchase.per_s, options->against,
-                 pair->page.per_s, step->ratio.values[step->rounds - 1]);
+    (void)printf("  %s  %5ld connections, round %d: purchases %8.0f/s   %s %8.0f/s   ratio %.3f\n",
+                 progress_step(progress, far), step->connections, step->rounds,
+                 pair->purchase.per_s, options->against, pair->page.per_s,
+                 step->ratio.values[step->rounds - 1]);
     (void)fflush(stdout);
 }
 
@@ -83,7 +88,7 @@ static bool measure_pair(const struct measuring *measuring, struct speed_step *s
     spread_add(&step->purchases_per_s, pair->purchase.per_s);
     spread_add(&step->pages_per_s, pair->page.per_s);
     spread_add(&step->ratio, pair->purchase.per_s / pair->page.per_s);
-    show_pair(options, step);
+    show_pair(options, measuring->progress, step);
     return true;
 }
 
@@ -103,11 +108,13 @@ bool speed_measure(const struct drive_target *target, struct speed_run *out_run,
                    struct failure *failure)
 {
     const struct options *options = target->options;
-    struct measuring measuring = {target, options, out_run, failure};
+    struct progress progress;
+    struct measuring measuring = {target, options, out_run, &progress, failure};
 
     *out_run = (struct speed_run){.step_count = options->connection_steps};
     out_run->steps = calloc((size_t)options->connection_steps, sizeof *out_run->steps);
     if (!out_run->steps) return failure_set(failure, "out of memory");
+    progress_begin(&progress, out_run->step_count * options->repeat);
     for (int i = 0; i < out_run->step_count; i++) {
         out_run->steps[i].connections = options->connections[i];
         if (!measure_step(&measuring, &out_run->steps[i])) return false;

@@ -317,6 +317,7 @@ bool service_add_instance(struct service *service, const struct options *options
 {
     struct instance *instance = &service->instances[service->count++];
 
+    *instance = (struct instance){.url = ""}; /* one before it may have been dropped */
     (void)snprintf(instance->name, sizeof instance->name, "seckilld-%d", ++service->started);
     return launch(service, instance, &(struct launch){options, connections, run_dir}, failure);
 }
@@ -485,7 +486,7 @@ static bool tell_refusal(const struct http_reply *reply, struct failure *failure
                       : title ? title
                               : "",
                       field ? " --" : "", field ? field : "");
-    if (failure) failure->is_usage = reply->status >= 400 && reply->status < 500;
+    if (failure) failure->is_usage = reply->status >= 400 && reply->status < 405;
     json_decref(said);
     return false;
 }
