@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "bench.h"
+#include "run/operator.h"
 
 enum {
     LOOK_EVERY_MS = 100,
@@ -253,8 +254,8 @@ static bool open_sales(const struct bench_field *field, const struct bench_task 
         name_sale(task, stem, i, sale);
         field->service->window_ms = task->kind == BENCH_PAIR ? PAIR_WINDOW_MS : 0;
         field->service->segments = task->segments;
-        bool is_there = task->sale || service_create_sale(field->service, sale, task->guard,
-                                                          field->options->stock, failure);
+        bool is_there = task->sale || operator_create_sale(field->service, sale, task->guard,
+                                                           field->options->stock, failure);
         field->service->window_ms = field->service->segments = 0;
         if (!is_there) return false;
         if (!buy_one(field, task, sale, failure)) return false;
@@ -321,7 +322,7 @@ static bool measure_refusals(const struct bench_field *field, const struct bench
     struct service_costs costs = costs_of(field, task);
 
     (void)snprintf(path, sizeof path, "/api/v1/sales/%s/orders", sale);
-    if (!service_create_sale(field->service, sale, "mutex", 1, failure)) return false;
+    if (!operator_create_sale(field->service, sale, "mutex", 1, failure)) return false;
     if (!buy_one(field, task, sale, failure)) return false;
     if (!service_counts_begin(&costs, failure)) return false;
     if (!run_wrk(field, task, &round, count, failure)) return false;

@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "bench_stage.h"
+#include "run/operator.h"
 
 enum {
     COST_REPEATS_MOST = 3,
@@ -92,8 +93,8 @@ static bool measure_memory(struct bench_stage *stage, long repeat)
 
     (void)snprintf(sale, sizeof sale, "bench-memory-%ld", repeat);
     if (!read_used_memory(stage, &bytes[0], &clients)) return false;
-    if (!service_create_sale(&stage->sites[0].service, sale, "mutex", options->stock,
-                             stage->failure))
+    if (!operator_create_sale(&stage->sites[0].service, sale, "mutex", options->stock,
+                              stage->failure))
         return false;
     if (!fill_once(stage, repeat, sale, goal)) return false;
     if (!read_used_memory(stage, &bytes[1], &clients)) return false;

@@ -10,7 +10,7 @@
 
 #include "base/moment.h"
 #include "bench.h"
-#include "run/running.h"
+#include "run/operator.h"
 
 enum { WARM_UP_S = 1 };
 
@@ -38,14 +38,14 @@ static bool measure(const struct measuring *measuring, bench_kind kind, struct b
     task.sale = sale;
     task.at_all = true;
     if (kind == BENCH_PURCHASE &&
-        !service_create_sale(service, sale, options->guard, options->stock, measuring->failure))
+        !operator_create_sale(service, sale, options->guard, options->stock, measuring->failure))
         return false;
     struct bench_field field = {options, measuring->target->run_dir, service,
                                 service_open_ledger(service, measuring->failure)};
     bool is_good = field.ledger && bench_round_measure(&field, &task, &count, measuring->failure);
     ledger_close(field.ledger);
     if (kind == BENCH_PURCHASE && !service->is_ours && !options->has_to_keep)
-        (void)running_remove(service, sale, NULL, NULL); /* of orders nobody audits */
+        (void)operator_remove_sale(service, sale, NULL, NULL); /* of orders nobody audits */
     *out_count = count.speed;
     if (count.doubt[0] && !doubt[0])
         (void)snprintf(doubt, sizeof measuring->run->doubt, "%s round at %ld connections: %s",

@@ -20,7 +20,6 @@
 #include "base/moment.h"
 #include "common/port.h"
 #include "redis_proxy.h"
-#include "running.h"
 
 enum {
     READY_LIMIT_MS = 20000,
@@ -393,6 +392,31 @@ static bool use_running(struct service *service, const struct options *options, 
            (!options->has_tokens || make_buyers(service, options, run_dir, failure));
 }
 
+/* What runs, by its own word. false: it is no seckilld; `failure` names the flag. */
+static bool ask_version(struct service *service, struct failure *failure)
+{
+    struct http_reply reply = {.status = 0};
+    char url[URL_MAX + 16];
+
+    (void)snprintf(url, sizeof url, "%s/version", service->admin_url);
+    if (!http_client_send(service->http, &(struct http_request){.url = url}, &reply, failure))
+        return false;
+    json_t *said = reply.status == 200 ? json_loads(reply.body, 0, NULL) : NULL;
+    const char *name = json_string_value(json_object_get(said, "name"));
+    const char *version = json_string_value(json_object_get(said, "version"));
+    const char *durability = json_string_value(json_object_get(said, "durability"));
+    bool is_ours = name && version && strcmp(name, "seckilld") == 0;
+    (void)snprintf(service->version, sizeof service->version, "%.60s", version ? version : "?");
+    (void)snprintf(service->durability, sizeof service->durability, "%.30s",
+                   durability ? durability : "?");
+    json_decref(said);
+    if (is_ours) return true;
+    (void)failure_set(failure, "--admin-url: %s is not the admin port of a seckilld (status %ld)",
+                      service->admin_url, reply.status);
+    if (failure) failure->is_usage = true;
+    return false;
+}
+
 static bool start_ours(struct service *service, const struct options *options, long connections,
                        const char *run_dir, struct failure *failure)
 {
@@ -425,7 +449,7 @@ bool service_start(struct service *service, const struct options *options, long 
     if (!service->http) return failure_set(failure, "libcurl does not start");
     bool is_up = service->is_ours ? start_ours(service, options, connections, run_dir, failure)
                                   : use_running(service, options, run_dir, failure);
-    is_up = is_up && running_ask(service, failure);
+    is_up = is_up && ask_version(service, failure);
     if (!is_up) service_stop(service);
     return is_up;
 }
@@ -470,53 +494,6 @@ void service_discard_data(const char *run_dir)
     }
     (void)closedir(files);
     (void)rmdir(folder);
-}
-
-/* "There is no guard of this name. (guard)" of a problem; of what is none only the status. */
-static bool tell_refusal(const struct http_reply *reply, struct failure *failure)
-{
-    json_t *said = json_loads(reply->body, 0, NULL);
-    const char *title = json_string_value(json_object_get(said, "title"));
-    const char *detail = json_string_value(json_object_get(said, "detail"));
-    const char *field = json_string_value(json_object_get(said, "field"));
-
-    (void)failure_set(failure, "the sale was not created: status %ld%s%.200s%s%.40s", reply->status,
-                      title ? ": " : "",
-                      detail  ? detail
-                      : title ? title
-                              : "",
-                      field ? " --" : "", field ? field : "");
-    if (failure) failure->is_usage = reply->status >= 400 && reply->status < 405;
-    json_decref(said);
-    return false;
-}
-
-bool service_create_sale(const struct service *service, const char *sale, const char *guard,
-                         long stock, struct failure *failure)
-{
-    struct http_reply reply = {.status = 0};
-    char url[URL_MAX + 64];
-
-    (void)snprintf(url, sizeof url, "%s/api/v1/admin/sales", service->admin_url);
-    json_t *payment = service->window_ms
-                          ? json_pack("{s:I,s:i,s:s}", "windowMs", (json_int_t)service->window_ms,
-                                      "amount", 199900, "currency", "CNY")
-                          : NULL;
-    json_t *segments = service->segments ? json_integer(service->segments) : NULL;
-    json_t *wish =
-        json_pack("{s:s,s:s,s:I,s:s,s:o*,s:o*}", "id", sale, "title", "Load test", "stock",
-                  (json_int_t)stock, "guard", guard, "payment", payment, "segments", segments);
-    char *json = wish ? json_dumps(wish, JSON_COMPACT) : NULL;
-    json_decref(wish);
-    if (!json) return failure_set(failure, "out of memory");
-    struct http_request request = {.url = url, .json = json, .token = service->token};
-    bool is_answered = http_client_send(service->http, &request, &reply, failure);
-    free(json);
-    if (!is_answered) return false;
-    if (reply.status != 201) return tell_refusal(&reply, failure);
-    if (service->is_ours || running_check(service, sale, failure)) return true;
-    (void)running_remove(service, sale, NULL, NULL); /* it was put up where it should not be */
-    return false;
 }
 
 bool service_has_died(struct service *service, struct failure *failure)

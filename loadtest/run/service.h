@@ -37,11 +37,6 @@ void service_discard_data(const char *run_dir);
 /* A connection to Redis, with all that it takes; as ledger_open(). */
 struct ledger *service_open_ledger(const struct service *service, struct failure *failure);
 
-/* Put `stock` units on sale under that id, to be paid for within service->window_ms unless that is 0,
- * in service->segments, likewise. With running instances: and see that it is there. */
-bool service_create_sale(const struct service *service, const char *sale, const char *guard,
-                         long stock, struct failure *failure);
-
 /* Did an instance or the Redis of ours end by itself? Words about the first one that did. */
 bool service_has_died(struct service *service, struct failure *failure);
 

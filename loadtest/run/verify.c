@@ -19,10 +19,10 @@
 #include "evidence/ledger.h"
 #include "evidence/operators_log.h"
 #include "monitor.h"
+#include "operator.h"
 #include "payers.h"
 #include "provider.h"
 #include "resolve.h"
-#include "running.h"
 
 enum {
     LOOK_EVERY_MS = 20,
@@ -82,8 +82,8 @@ static bool put_up(const struct verifying *run)
         .id = "1", .what = "create", .key = "", .units = options->stock, .epoch = 1};
 
     if (!operators_log_write(run->operators, run->sale, &step, run->failure) ||
-        !service_create_sale(run->target->service, run->sale, options->guard, options->stock,
-                             run->failure))
+        !operator_create_sale(run->target->service, run->sale, options->guard, options->stock,
+                              run->failure))
         return false;
     step.result = STEP_DONE;
     return operators_log_write(run->operators, run->sale, &step, run->failure);
@@ -274,7 +274,7 @@ static void leave(const struct verifying *run)
 
     if (target->service->is_ours || target->options->has_to_keep) return;
     (void)snprintf(path, sizeof path, "%.900s/%s.ndjson", target->run_dir, run->sale);
-    if (!running_remove(target->service, run->sale, path, &why) && !target->options->is_quiet)
+    if (!operator_remove_sale(target->service, run->sale, path, &why) && !target->options->is_quiet)
         (void)printf("  the sale is left there: %s\n", why.text);
 }
 

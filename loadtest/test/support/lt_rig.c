@@ -16,6 +16,7 @@
 
 #include "base/moment.h"
 #include "count/bench_counters.h"
+#include "run/operator.h"
 
 enum {
     READY_MS = 20000,
@@ -276,7 +277,7 @@ void lt_rig_close(struct lt_rig *rig)
 
 bool lt_rig_create_sale(struct lt_rig *rig, const char *sale, const char *guard, long stock)
 {
-    return service_create_sale(&rig->service, sale, guard, stock, &rig->failure);
+    return operator_create_sale(&rig->service, sale, guard, stock, &rig->failure);
 }
 
 long lt_rig_info(const struct lt_rig *rig, const char *section, const char *label)
