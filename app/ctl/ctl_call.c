@@ -64,17 +64,20 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
     return ferror(stdout) ? 0 : len;
 }
 
-/* "Authorization: Bearer ..." from the token's file. */
+/* "Authorization: Bearer ..." from the first line of the token's file: TOKEN, or NAME ROLE TOKEN. */
 static bool read_authorization(const char *path, char out[TOKEN_SIZE])
 {
     static const char prefix[] = "Authorization: Bearer ";
+    char line[TOKEN_SIZE - sizeof prefix];
     FILE *file = fopen(path, "re");
     bool good = false;
 
     if (!file) return false;
-    memcpy(out, prefix, sizeof prefix);
-    good = fgets(out + sizeof prefix - 1, TOKEN_SIZE - (int)sizeof prefix, file) != NULL;
-    out[strcspn(out, "\r\n")] = '\0';
+    good = fgets(line, sizeof line, file) != NULL;
+    for (size_t len = strlen(line); good && len > 0 && strchr(" \r\n", line[len - 1]); len--)
+        line[len - 1] = '\0';
+    const char *blank = good ? strrchr(line, ' ') : NULL;
+    (void)stpcpy(stpcpy(out, prefix), !good ? "" : blank ? blank + 1 : line);
     (void)fclose(file); /* it was only read */
     return good;
 }

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,15 +15,12 @@
 #include "secret_file.h"
 #include "subject.h"
 
-enum { OPERATOR_MIN = 32, OPERATOR_MAX = 256 };
-
 struct identity {
     bool trusts_user_id;
     unsigned number; /* from 1; no two have the same */
     struct token_rules rules;
-    struct jwks_source *issuer; /* borrowed; NULL: there is none */
-    size_t operator_len;
-    char operator_token[OPERATOR_MAX];
+    struct jwks_source *issuer;  /* borrowed; NULL: there is none */
+    struct operators *operators; /* owned */
 };
 
 /* The good token that this thread has seen last, and who found it good. */
@@ -33,31 +31,6 @@ static _Thread_local struct {
     struct token token;
     char text[TOKEN_TEXT_MAX];
 } last;
-
-static bool operator_token_is_good(const char *token, size_t len)
-{
-    if (len < OPERATOR_MIN || len > OPERATOR_MAX) return false;
-    for (size_t i = 0; i < len; i++) {
-        if (token[i] <= 0x20 || token[i] >= 0x7f) return false;
-    }
-    return true;
-}
-
-static bool read_operator_token(struct identity *self, const char *path, struct start_error *why)
-{
-    char text[OPERATOR_MAX + 3];
-    size_t len = 0;
-
-    if (!secret_file_read(path, text, sizeof text, &len, why)) return false;
-    while (len > 0 && strchr(" \t\r\n", text[len - 1]))
-        len--;
-    if (!operator_token_is_good(text, len))
-        return start_error_say(why, "%s: a token has %d to %d visible ASCII characters", path,
-                               OPERATOR_MIN, OPERATOR_MAX);
-    memcpy(self->operator_token, text, len);
-    self->operator_len = len;
-    return true;
-}
 
 /* There, or made by us, or by another instance at the same moment. */
 static bool operator_file_is_there(const char *path, struct start_error *why)
@@ -81,9 +54,9 @@ struct identity *identity_new(const struct identity_options *options, struct sta
     self->number = atomic_fetch_add(&count, 1) + 1;
     if (options->rules) self->rules = *options->rules;
     self->issuer = options->issuer;
-    if (operator_file_is_there(options->operator_file, why) &&
-        read_operator_token(self, options->operator_file, why))
-        return self;
+    if (operator_file_is_there(options->operator_file, why))
+        self->operators = operators_new(options->operator_file, why);
+    if (self->operators) return self;
     identity_free(self);
     return NULL;
 }
@@ -91,6 +64,7 @@ struct identity *identity_new(const struct identity_options *options, struct sta
 void identity_free(struct identity *self)
 {
     if (!self) return;
+    operators_free(self->operators);
     explicit_bzero(self, sizeof *self);
     free(self);
 }
@@ -207,21 +181,14 @@ bool identity_read_buyer(const struct identity *self, struct http_request *reque
                                      : "X-User-Id is missing.");
 }
 
-/* ---- the operator ---------------------------------------------------------------------------- */
+/* ---- operators ----------------------------------------------------------------------------- */
 
-static bool is_operator(const struct identity *self, const char *given)
-{
-    /* Shorter ones are compared too, in a copy of the full size. */
-    char padded[OPERATOR_MAX] = "";
-    size_t len = strlen(given);
-
-    memcpy(padded, given, len < sizeof padded ? len : sizeof padded);
-    return is_same(padded, self->operator_token, sizeof padded) && len == self->operator_len;
-}
-
-bool identity_check_operator(const struct identity *self, struct http_request *request)
+bool identity_check_operator(const struct identity *self, struct http_request *request,
+                             operator_role needed)
 {
     const char *given = bearer_of(request);
+    struct operator_known operator;
+    char detail[96];
 
     if (!given) {
         http_send_problem(request, PROBLEM_UNAUTHENTICATED,
@@ -229,8 +196,17 @@ bool identity_check_operator(const struct identity *self, struct http_request *r
                                                 .headers = "WWW-Authenticate: Bearer\r\n"});
         return false;
     }
-    if (is_operator(self, given)) return true;
+    if (!operators_find(self->operators, given, &operator)) {
+        http_send_problem(request, PROBLEM_FORBIDDEN,
+                          &(struct http_detail){.detail = "This is not the operator's token."});
+        return false;
+    }
+    memcpy(request->operator_name, operator.name, sizeof operator.name);
+    request->operator_role = operators_role_name(operator.role);
+    if (operator.role >= needed) return true;
+    (void)snprintf(detail, sizeof detail, "This needs a token of the role %s; yours has %s.",
+                   operators_role_name(needed), request->operator_role);
     http_send_problem(request, PROBLEM_FORBIDDEN,
-                      &(struct http_detail){.detail = "This is not the operator's token."});
+                      &(struct http_detail){.detail = detail, .field = "role"});
     return false;
 }

@@ -1,5 +1,5 @@
 /*
- * Who is asking: the buyer behind a request, and whether it is the operator.
+ * Who is asking: the buyer behind a request, or the operator.
  */
 #ifndef SECKILL_IDENTITY_H
 #define SECKILL_IDENTITY_H
@@ -7,13 +7,15 @@
 #include "base/start_error.h"
 #include "http/http.h"
 #include "jwks_source.h"
+#include "operators.h"
 #include "token.h"
 
-struct identity; /* opaque; never changes, so any thread may ask it */
+struct identity; /* opaque; any thread may ask it */
 
 struct identity_options {
-    bool trusts_user_id;             /* --lab: X-User-Id is believed where no token is sent */
-    const char *operator_file;       /* the operator's bearer token; made (0600) when missing */
+    bool trusts_user_id; /* --lab: X-User-Id is believed where no token is sent */
+    const char
+        *operator_file; /* tokens of operators; borrowed; made (0600), with one, when missing */
     const struct token_rules *rules; /* for buyers' tokens; copied; NULL: no token is good */
     struct jwks_source *issuer; /* of tokens that are not ours; borrowed; NULL: there is none */
 };
@@ -33,7 +35,9 @@ void identity_free(struct identity *self);
 bool identity_read_buyer(const struct identity *self, struct http_request *request,
                          char out[BUYER_ID_MAX + 1]);
 
-/* Returns  false when it is not the operator: answered (401, 403). */
-bool identity_check_operator(const struct identity *self, struct http_request *request);
+/* Note in the request which operator it is.
+   Returns  false when it is none, or may less than that: answered (401, 403). */
+bool identity_check_operator(const struct identity *self, struct http_request *request,
+                             operator_role needed);
 
 #endif

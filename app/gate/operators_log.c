@@ -41,9 +41,9 @@ static bool drop_cut_line(int fd)
 
 static void write_down(struct text *line, const char *instance, const struct operator_step *step)
 {
-    const char *const members[] = {"step",       step->id,  "instance", instance,    "who",
-                                   step->client, "what",    step->what, "sale",      step->sale,
-                                   "key",        step->key, "result",   step->result};
+    const char *const members[] = {
+        "step", step->id,   "instance", instance,   "who", step->who, "from",   step->client,
+        "what", step->what, "sale",     step->sale, "key", step->key, "result", step->result};
 
     TEXT_ADD(line, "{");
     text_add_count(line, "t", clock_unix_ms());

@@ -15,13 +15,14 @@
 #include "door/client_address.h"
 
 struct operator_step {
-    const char *sale;              /* borrowed, as the next three */
+    const char *who; /* the operator's name; borrowed, as the next four */
+    const char *sale;
     const char *what;              /* "restock" */
     const char *key;               /* idempotency key; NULL: none */
     const char *result;            /* "done"; set with the first line: "asked" */
     int64_t units;                 /* 0: none */
     int64_t epoch;                 /* of the sale, as the step left it; 0: not known */
-    char client[CLIENT_TEXT_SIZE]; /* who asks */
+    char client[CLIENT_TEXT_SIZE]; /* where the operator asks from */
     char id[64];                   /* given with the first line */
 };
 

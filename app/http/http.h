@@ -15,7 +15,8 @@ struct mg_connection; /* civetweb's */
 enum {
     HTTP_BODY_MAX = 4096,
     HTTP_BODY_WAIT_MS = 2000, /* all of a body has come by then */
-    HTTP_TOKEN_MAX = 64       /* request ids, idempotency keys */
+    HTTP_TOKEN_MAX = 64,      /* request ids, idempotency keys */
+    HTTP_OPERATOR_MAX = 32    /* bytes of an operator's name */
 };
 
 /* X(value, status, name, title): every problem that is no outcome of a purchase */
@@ -90,7 +91,9 @@ struct http_request {
     bool expects_continue;
     bool must_close;  /* the connection ends with this answer */
     bool is_told_all; /* of the service itself: on the operators' port, or with --public-metrics */
-    unsigned seat;    /* in the class; 0: none */
+    char operator_name[HTTP_OPERATOR_MAX + 1]; /* who asks; "": no operator */
+    const char *operator_role;                 /* static */
+    unsigned seat;                             /* in the class; 0: none */
     unsigned route;   /* 1 + its place in the table of routes; 0: none fits */
     int status;       /* of the answer; 0: none yet */
     int64_t began_ns; /* monotonic: a purchase's handler began; else 0 */

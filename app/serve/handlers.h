@@ -40,6 +40,7 @@ bool buyers_let_in(struct service *service, struct http_request *request,
 void operators_create_sale(struct service *service, struct http_request *request, const char *id);
 void operators_list_sales(struct service *service, struct http_request *request, const char *id);
 void operators_show_sale(struct service *service, struct http_request *request, const char *id);
+void operators_show_operator(struct service *service, struct http_request *request, const char *id);
 void operators_list_orders(struct service *service, struct http_request *request, const char *id);
 
 /* Whether a sale may be sold by that guard here; "": the service's. False: answered. */

@@ -62,8 +62,8 @@ static void log_step(const struct step_end *end)
     if (asked->key)
         (void)snprintf(units, sizeof units, " of %lld units, key \"%s\"", (long long)asked->units,
                        asked->key);
-    log_line(level, "sale %s: %s%s: %s, by %s", asked->sale, asked->what, units, came_to,
-             asked->client);
+    log_line(level, "sale %s: %s%s: %s, by %s at %s", asked->sale, asked->what, units, came_to,
+             asked->who, asked->client);
 }
 
 bool operator_steps_begin(struct service *service, struct http_request *request,
@@ -72,6 +72,7 @@ bool operator_steps_begin(struct service *service, struct http_request *request,
     struct start_error why = {0};
 
     (void)handlers_client(service, request, step->client);
+    step->who = request->operator_name;
     if (operators_log_add(service->operators_log, service->config->instance, step, &why))
         return true;
     log_line(LOG_ERROR, "sale %s: %s: not done: %s", step->sale, step->what, why.text);
@@ -276,7 +277,8 @@ void operator_steps_audit(struct service *service, struct http_request *request,
     store_status status = store_audit_sale(service->store, id, &audit, &err);
 
     if (handlers_has_failed(request, status, &err)) return;
-    log_line(LOG_INFO, "sale %s: audit: %s, by %s", id, sale_audit_verdict_name(audit.verdict),
+    log_line(audit.verdict == AUDIT_PASS ? LOG_DEBUG : LOG_WARN, "sale %s: audit: %s, by %s at %s",
+             id, sale_audit_verdict_name(audit.verdict), request->operator_name,
              handlers_client(service, request, client));
     handlers_send_made(request, &(struct http_answer){.status = 200},
                        json_of_audit(&audit, id, service->config->instance));

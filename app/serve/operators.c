@@ -74,8 +74,8 @@ bool operators_put_up(struct service *service, struct http_request *request, str
     store_status status = store_create_sale(service->store, sale, &err);
     operator_steps_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
     if (handlers_has_failed(request, status, &err)) return false;
-    log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s", sale->id,
-             (long long)sale->initial, sale->guard, step.client);
+    log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s at %s", sale->id,
+             (long long)sale->initial, sale->guard, step.who, step.client);
     return true;
 }
 
@@ -98,6 +98,19 @@ void operators_list_sales(struct service *service, struct http_request *request,
 void operators_show_sale(struct service *service, struct http_request *request, const char *id)
 {
     handlers_send_sale(service, request, id, JSON_FOR_OPERATORS, NULL);
+}
+
+void operators_show_operator(struct service *service, struct http_request *request, const char *id)
+{
+    char buffer[128];
+    struct text body = TEXT_OVER(buffer);
+
+    (void)service, (void)id;
+    TEXT_ADD(&body, "{");
+    text_add_member(&body, "name", request->operator_name);
+    text_add_member(&body, "role", request->operator_role);
+    TEXT_ADD(&body, "}\n");
+    http_send_json(request, 200, &body);
 }
 
 static bool list_order(const struct order *order, void *arg)

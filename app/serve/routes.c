@@ -16,10 +16,12 @@ struct route {
     enum {
         FOR_ANYBODY,
         FOR_WHO_RUNS_IT, /* anybody on the operators' port; on the buyers' with --public-metrics alone */
-        FOR_THE_OPERATOR, /* his token is wanted */
-        FOR_THE_LAB,      /* with --lab alone */
-        FOR_THE_CLASS,    /* with --class alone */
-        FOR_THE_TEACHER   /* likewise, and the operator's token is wanted */
+        FOR_THE_LAB,     /* with --lab alone */
+        FOR_THE_CLASS,   /* with --class alone */
+        FOR_THE_TEACHER, /* likewise, and a token that operates is wanted */
+        FOR_READERS, /* a token of any operator's is wanted; of the next two of one who may so much */
+        FOR_OPERATORS,
+        FOR_ADMINS
     } who;
     route_handler handler;
 };
@@ -42,20 +44,21 @@ static const struct route routes[] = {
     {"GET", SALES "/{id}/waiting-room", PORT_BUYERS, FOR_ANYBODY, buyers_show_place},
     {"GET", SALES, PORT_BUYERS, FOR_ANYBODY, buyers_list_sales},
     {"GET", "/api/v1/time", PORT_BUYERS, FOR_ANYBODY, buyers_time},
-    {"POST", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_create_sale},
-    {"GET", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_sales},
-    {"GET", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operators_show_sale},
-    {"PATCH", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_patch},
-    {"DELETE", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_remove},
-    {"POST", ADMIN_SALES "/{id}/pause", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_pause},
-    {"POST", ADMIN_SALES "/{id}/resume", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_resume},
-    {"POST", ADMIN_SALES "/{id}/restock", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_restock},
-    {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_end},
-    {"POST", ADMIN_SALES "/{id}/archive", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_archive},
-    {"GET", ADMIN_SALES "/{id}/audit", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_audit},
-    {"GET", ADMIN_SALES "/{id}/orders", PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_orders},
-    {"GET", ADMIN_SALES "/{id}/refunds", PORT_OPERATORS, FOR_THE_OPERATOR, payments_list_refunds},
-    {"POST", ADMIN_SALES "/{id}/refunds", PORT_OPERATORS, FOR_THE_OPERATOR, payments_note_refund},
+    {"POST", ADMIN_SALES, PORT_OPERATORS, FOR_OPERATORS, operators_create_sale},
+    {"GET", ADMIN_SALES, PORT_OPERATORS, FOR_READERS, operators_list_sales},
+    {"GET", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_READERS, operators_show_sale},
+    {"PATCH", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_OPERATORS, operator_steps_patch},
+    {"DELETE", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_ADMINS, operator_steps_remove},
+    {"POST", ADMIN_SALES "/{id}/pause", PORT_OPERATORS, FOR_OPERATORS, operator_steps_pause},
+    {"POST", ADMIN_SALES "/{id}/resume", PORT_OPERATORS, FOR_OPERATORS, operator_steps_resume},
+    {"POST", ADMIN_SALES "/{id}/restock", PORT_OPERATORS, FOR_OPERATORS, operator_steps_restock},
+    {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_ADMINS, operator_steps_end},
+    {"POST", ADMIN_SALES "/{id}/archive", PORT_OPERATORS, FOR_ADMINS, operator_steps_archive},
+    {"GET", ADMIN_SALES "/{id}/audit", PORT_OPERATORS, FOR_READERS, operator_steps_audit},
+    {"GET", ADMIN_SALES "/{id}/orders", PORT_OPERATORS, FOR_OPERATORS, operators_list_orders},
+    {"GET", ADMIN_SALES "/{id}/refunds", PORT_OPERATORS, FOR_READERS, payments_list_refunds},
+    {"POST", ADMIN_SALES "/{id}/refunds", PORT_OPERATORS, FOR_OPERATORS, payments_note_refund},
+    {"GET", "/api/v1/admin/operator", PORT_OPERATORS, FOR_READERS, operators_show_operator},
     {"GET", LAB "/scenarios", PORT_BUYERS, FOR_THE_LAB, lab_routes_list_scenarios},
     {"POST", LAB "/scenarios/{name}/runs", PORT_BUYERS, FOR_THE_LAB, lab_routes_run_scenario},
     {"POST", LAB "/plays", PORT_BUYERS, FOR_THE_LAB, lab_routes_play},
@@ -88,7 +91,13 @@ enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };
 
 static bool needs_token(const struct route *route)
 {
-    return route->who == FOR_THE_OPERATOR || route->who == FOR_THE_TEACHER;
+    return route->who >= FOR_THE_TEACHER;
+}
+
+static operator_role role_of(const struct route *route)
+{
+    if (route->who == FOR_READERS) return OPERATOR_READS;
+    return route->who == FOR_ADMINS ? OPERATOR_IS_ADMIN : OPERATOR_OPERATES;
 }
 
 static bool is_there(const struct route *route, const struct service *service,
@@ -177,7 +186,8 @@ static void run(const struct route *route, struct service *service, struct http_
         request->seat = classroom_find(service->classroom, request->cookie);
     if (service->address_rate && counts_for_address(route) && !let_address_in(service, request))
         return;
-    if (needs_token(route) && !identity_check_operator(service->identity, request)) return;
+    if (needs_token(route) && !identity_check_operator(service->identity, request, role_of(route)))
+        return;
     if (!*id && strstr(route->path, "{id}")) {
         (void)http_refuse(request, PROBLEM_INVALID_REQUEST, "id",
                           "A sale's id is 1 to 40 of a-z 0-9 -.");

@@ -44,7 +44,7 @@ struct config {
     const char *file;                      /* of --config; NULL: none */
     const char *data;                      /* folder */
     const char *guard;                     /* of new sales; guards_find() knows it */
-    const char *admin_token;               /* file; NULL: DATA/admin.token */
+    const char *admin_token;               /* file of operators' tokens; NULL: DATA/admin.token */
     const char *operators_log;             /* file; NULL: DATA/operators.ndjson */
     const char *token_key;                 /* file; NULL: buyers have no tokens */
     const char *token_key_2;               /* file; NULL: none */

@@ -112,7 +112,9 @@ static const struct config_flag flags[] = {
      FIELD(idle_ms), 1000, 3600000, KIND_NUMBER},
     {"--drain-ms", "300", "MS", "told to stop, it goes on serving so long, while /readyz says 503",
      FIELD(drain_ms), 0, 60000, KIND_NUMBER},
-    {"--admin-token", NULL, "FILE", "operators' bearer token; made when missing [DIR/admin.token]",
+    {"--admin-token", NULL, "FILE",
+     "operators' tokens, a line \"TOKEN\" or \"NAME ROLE TOKEN\" each; read again as it changes, "
+     "made when missing [DIR/admin.token]",
      FIELD(admin_token), .kind = KIND_TEXT},
     {"--operators-log", NULL, "FILE",
      "every step of an operator, before and after it is taken, for the auditor; what cannot be "

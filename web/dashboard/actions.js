@@ -204,18 +204,20 @@ export function createActions(given) {
   function whyNot(state) {
     if (!operator.isSignedIn) return 'do.signed-out';
     if (watch.link !== 'live') return 'do.away';
-    return state === 'ended' ? 'do.ended' : null;
+    if (state === 'ended') return 'do.ended';
+    return operator.may('admin') ? null : 'do.not-yours';
   }
 
   function draw() {
     const state = watch.stateOf(watch.saleId);
-    const mayAct = operator.isSignedIn && watch.link === 'live' && state !== null;
+    const isLive = watch.link === 'live';
+    const mayAct = operator.may('operate') && isLive && state !== null;
     const may = {
       pause: mayAct && state !== 'paused' && state !== 'ended',
       resume: mayAct && state === 'paused',
       restock: mayAct && state !== 'ended',
-      end: mayAct && state !== 'ended',
-      create: operator.isSignedIn && watch.link === 'live',
+      end: mayAct && operator.may('admin') && state !== 'ended',
+      create: operator.may('operate') && isLive,
     };
     for (const [name, node] of Object.entries(nodes)) setAttribute(node, 'aria-disabled', may[name] ? null : 'true');
     nodes.pause.hidden = state === 'paused';

@@ -4,6 +4,8 @@
  */
 import { ask, askSales } from '../shared/api.js';
 
+const ME = '/api/v1/admin/operator';
+const ROLES = ['read', 'operate', 'admin']; /* each may what those before it may */
 const SALES = '/api/v1/admin/sales';
 const SEATS = '/api/v1/admin/class/seats';
 const path = (id, what = '') => `${SALES}/${encodeURIComponent(id)}${what}`;
@@ -11,6 +13,8 @@ const path = (id, what = '') => `${SALES}/${encodeURIComponent(id)}${what}`;
 /**
  * @returns an object with
  *   isSignedIn
+ *   me              {name, role} of the token; null without
+ *   may(role)       whether the token is good for that
  *   signIn(token)   the answer of a first request with it; 200: it is kept
  *   signOut()
  *   onChange(fn)    fn('in' | 'out' | 'refused'); refused: the service does not take the token any more
@@ -20,6 +24,7 @@ const path = (id, what = '') => `${SALES}/${encodeURIComponent(id)}${what}`;
 export function createOperator() {
   const listeners = [];
   let token = null;
+  let me = null;
 
   const tell = (what) => listeners.forEach((listener) => listener(what));
   const send = (as, address, { headers, ...options } = {}) =>
@@ -31,7 +36,7 @@ export function createOperator() {
     /* 403 with a field is about what was asked, not about who asks */
     const isRefused = answer.status === 401 || (answer.status === 403 && !answer.body?.field);
     if (isRefused && token === used) {
-      token = null;
+      token = me = null;
       tell('refused');
     }
     return answer;
@@ -41,17 +46,22 @@ export function createOperator() {
     get isSignedIn() {
       return token !== null;
     },
+    get me() {
+      return me;
+    },
+    may: (role) => me !== null && ROLES.indexOf(me.role) >= ROLES.indexOf(role),
     onChange: (listener) => void listeners.push(listener),
     async signIn(given) {
-      const answer = await send(given, SALES);
+      const answer = await send(given, ME);
       if (answer.status === 200) {
         token = given;
+        me = answer.body;
         tell('in');
       }
       return answer;
     },
     signOut() {
-      token = null;
+      token = me = null;
       tell('out');
     },
     list: () => askSales(SALES, askSignedIn),

@@ -35,7 +35,7 @@ export function createRefundsView({ i18n, label, words, operator, watch }, openS
   let shown = null;
 
   function rowOf({ payment, order, buyer, amount, currency, reason, state }) {
-    const step = { owed: 'sent', sent: 'done' }[state];
+    const step = operator.may('operate') && { owed: 'sent', sent: 'done' }[state];
     const click = () => openStep(step, { payment, buyer, amount: i18n.money(amount, currency) });
     const text = step && i18n.t(`refunds.${step}.do`);
     const button =
@@ -47,12 +47,12 @@ export function createRefundsView({ i18n, label, words, operator, watch }, openS
       h('td.number', i18n.money(amount, currency)),
       h('td', i18n.t(`refunds.${reason}`)),
       h('td', i18n.t(`refunds.${state}`)),
-      h('td', button ?? null),
+      h('td', button || null),
     );
   }
 
   function drawRows(refunds) {
-    const key = `${i18n.lang} ${JSON.stringify(refunds)}`;
+    const key = `${i18n.lang} ${operator.may('operate')} ${JSON.stringify(refunds)}`;
     if (key === shown) return;
     shown = key;
     const focused = body.contains(document.activeElement) && document.activeElement.closest('tr').dataset.payment;

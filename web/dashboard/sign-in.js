@@ -11,9 +11,11 @@ export function createSignIn({ i18n, label, words, operator, journal }) {
   const enter = label('button', { type: 'submit', class: 'button' }, 'token.enter');
   const form = h('form', { class: 'card sign-in', id: 'sign-in', novalidate: true }, field.node, enter);
   const leave = label('button', { type: 'button', class: 'quiet', id: 'sign-out' }, 'token.leave');
+  const who = h('strong', { id: 'who' });
   const signedIn = h(
     'p',
     { class: 'signed-in small muted', id: 'signed-in' },
+    who,
     label('span', null, 'token.kept'),
     leave,
   );
@@ -55,6 +57,10 @@ export function createSignIn({ i18n, label, words, operator, journal }) {
   function draw() {
     form.hidden = operator.isSignedIn;
     signedIn.hidden = !operator.isSignedIn;
+    setText(
+      who,
+      operator.me ? i18n.t('token.who', { name: operator.me.name, role: i18n.t(`role.${operator.me.role}`) }) : '',
+    );
     setText(enter, i18n.t('token.enter'));
   }
   return { node: form, kept: signedIn, draw };

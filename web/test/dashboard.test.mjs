@@ -2,7 +2,7 @@
  * The operators' page in a real browser: the token, the figures, what operators do, and the event log.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 
 import {
@@ -74,6 +74,37 @@ test('the token is kept in memory alone: not in storage, address or field; a rel
   await page.waitForSelector('#token:visible');
   await figure(page, 'left', '5');
   assert.equal(await page.getAttribute('#light', 'data-tone'), 'unknown');
+});
+
+test('who may only look can press nothing; who operates cannot end; the page says who it is', async () => {
+  const service = await ownService();
+  const tokens = { read: 'wall-0123456789abcdef0123456789abcdef', operate: 'maja-0123456789abcdef0123456789abcdef' };
+  const file = `${service.dir}/admin.token`;
+
+  await service.create('cup', 5);
+  appendFileSync(file, `wall read ${tokens.read}\nmaja operate ${tokens.operate}\n`);
+  const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup' });
+  const enter = async (role, said) => {
+    await page.fill('#token', tokens[role]);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(`#who >> text=${said}`);
+    await light(page, 'good');
+  };
+  const mayPress = async (name) => (await page.getAttribute(`#do-${name}`, 'aria-disabled')) === null;
+
+  await enter('read', 'wall (may look).');
+  for (const name of ['pause', 'restock', 'end', 'create']) assert.equal(await mayPress(name), false, name);
+  await page.waitForSelector('text=Your token is not good for all of this.');
+  await page.click('#sign-out');
+  await enter('operate', 'maja (may operate).');
+  for (const name of ['pause', 'restock', 'create']) assert.equal(await mayPress(name), true, name);
+  assert.equal(await mayPress('end'), false);
+  await take(page, 'pause');
+  await logged(page, 'did.pause.done');
+  assert.match(
+    readFileSync(`${service.dir}/operators.ndjson`, 'utf8'),
+    /"who":"maja","from":"127.0.0.1","what":"pause"/,
+  );
 });
 
 test('who forgets the token can do nothing any more', async () => {

@@ -160,12 +160,13 @@ static void operate(struct app_fixture *self, const char *path, const char *body
 
 TEST(the_log_names_the_operators_address, struct app_fixture *self)
 {
-    START(self, "--trusted-proxy", "127.0.0.1");
+    START(self, "--trusted-proxy", "127.0.0.1", "--log-level", "debug");
     operate(self, "/api/v1/admin/sales", "{\"id\":\"cup\",\"stock\":5}", FROM "6.6.6.6, 1.2.3.4");
-    assert_true(log_says(self, "sale cup: created, 5 units, guard mutex, by 1.2.3.4\n"));
+    assert_true(
+        log_says(self, "sale cup: created, 5 units, guard mutex, by operator at 1.2.3.4\n"));
     operate(self, "/api/v1/admin/sales/cup/pause", "{}", FROM "2001:db8::7");
-    assert_true(log_says(self, "sale cup: pause: done, by 2001:db8::7\n"));
+    assert_true(log_says(self, "sale cup: pause: done, by operator at 2001:db8::7\n"));
     operate(self, "/api/v1/admin/sales/cup/audit", NULL, NULL);
-    assert_true(log_says(self, "sale cup: audit: pass, by 127.0.0.1\n"));
+    assert_true(log_says(self, "sale cup: audit: pass, by operator at 127.0.0.1\n"));
     assert_false(log_says(self, "6.6.6.6"));
 }

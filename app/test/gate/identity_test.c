@@ -218,7 +218,7 @@ static bool operator_is(const struct identity *identity, const char *authorizati
 {
     struct http_request request = {.authorization = authorization};
 
-    return identity_check_operator(identity, &request);
+    return identity_check_operator(identity, &request, OPERATOR_IS_ADMIN);
 }
 
 TEST(the_operator_has_the_token_of_the_file, struct fixture *self)
@@ -242,4 +242,21 @@ TEST(the_operator_has_the_token_of_the_file, struct fixture *self)
     assert_false(operator_is(self->plain, line));
     line[strlen(line) - 1] = '\0';
     assert_false(operator_is(self->plain, line));
+}
+
+TEST(an_operator_may_what_the_role_may, struct fixture *self)
+{
+    static const char token[] = "reader-0123456789abcdef0123456789";
+    struct http_request request = {.authorization = "Bearer reader-0123456789abcdef0123456789"};
+    FILE *file = fopen(self->file, "ae"); /* read again, without a restart */
+
+    assert_non_null(file);
+    assert_true(fprintf(file, "maja@shop read %s\n", token) > 0);
+    assert_int_equal(fclose(file), 0);
+    assert_true(identity_check_operator(self->plain, &request, OPERATOR_READS));
+    assert_string_equal(request.operator_name, "maja@shop");
+    assert_string_equal(request.operator_role, "read");
+    assert_false(identity_check_operator(self->plain, &request, OPERATOR_OPERATES));
+    assert_int_equal(seen.problem, PROBLEM_FORBIDDEN);
+    assert_string_equal(seen.detail, "This needs a token of the role operate; yours has read.");
 }

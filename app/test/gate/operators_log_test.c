@@ -53,7 +53,7 @@ static void write_log(const char *text)
 static struct operator_step a_restock(void)
 {
     return (struct operator_step){
-        .sale = "cup", .what = "restock", .key = "k.1", .units = 5, .client = "::1"};
+        .who = "maja", .sale = "cup", .what = "restock", .key = "k.1", .units = 5, .client = "::1"};
 }
 
 static bool ask(void)
@@ -68,15 +68,16 @@ TEST(a_step_is_two_lines)
 {
     struct operator_step step = a_restock();
     struct start_error why = {""};
-    char about_it[160];
-    char first[240];
-    char second[240];
+    char about_it[240];
+    char first[320];
+    char second[320];
     struct stat about;
 
     assert_true(operators_log_add(world.path, "i1", NULL, &why)); /* leaves no line */
     assert_true(operators_log_add(world.path, "i1", &step, &why));
     (void)snprintf(about_it, sizeof about_it,
-                   ",\"step\":\"%s\",\"instance\":\"i1\",\"who\":\"::1\",\"what\":\"restock\","
+                   ",\"step\":\"%s\",\"instance\":\"i1\",\"who\":\"maja\",\"from\":\"::1\","
+                   "\"what\":\"restock\","
                    "\"sale\":\"cup\",\"key\":\"k.1\",\"result\":",
                    step.id);
     (void)snprintf(first, sizeof first, "%s\"asked\",\"units\":5,\"epoch\":0}\n", about_it);

@@ -160,6 +160,7 @@ static const struct step operators_steps[] = {
      "not-found", NULL},
     {"POST", ADMIN "/lamp/refunds", NULL, "{\"payment\":\"p\",\"state\":\"lost\"}", 400,
      "invalid-request", NULL},
+    {"GET", "/api/v1/admin/operator", NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN, NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN "/cup", NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN "/none", NULL, NULL, 404, "not-found", NULL},

@@ -359,7 +359,8 @@ TEST(every_step_is_in_the_operators_log, struct app_fixture *self)
         for (const char *at = self->out; *at; at = strchr(at, '\n') + 1, lines++) {
             json_decref(line);
             line = json_loadb(at, strcspn(at, "\n"), 0, NULL);
-            assert_string_equal(text_of(line, "who"), "127.0.0.1");
+            assert_string_equal(text_of(line, "who"), "operator");
+            assert_string_equal(text_of(line, "from"), "127.0.0.1");
             if (lines % 2 == 0) assert_string_equal(text_of(line, "result"), "asked");
         }
         (void)snprintf(said, sizeof said, "%s %s %s %s %lld %lld", text_of(line, "what"),
