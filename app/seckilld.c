@@ -67,7 +67,10 @@ static int fail(int exit_status, const struct start_error *why)
 {
     char *shown = utf8_show(why->text, "");
 
-    (void)fprintf(stderr, "seckilld: %s\n", shown ? shown : "out of memory");
+    if (log_is_json())
+        log_event(LOG_ERROR, &(struct log_fields){.event = "start"}, "seckilld: %s", why->text);
+    else
+        (void)fprintf(stderr, "seckilld: %s\n", shown ? shown : "out of memory");
     free(shown);
     return exit_status;
 }
@@ -290,8 +293,9 @@ static void on_expiry(const char *sale_id, store_status status, const struct exp
     metrics_add(parts->service.metrics, METRICS_EXPIRED, step->expired);
     metrics_add(parts->service.metrics, METRICS_DUE_STALE, step->stale);
     if (step->stale > 0)
-        log_line(LOG_ERROR, "sale %s: %lld in its key \"due\" hold nothing: removed", sale_id,
-                 (long long)step->stale);
+        log_event(LOG_ERROR, &(struct log_fields){.event = "due", .sale = sale_id},
+                  "sale %s: %lld in its key \"due\" hold nothing: removed", sale_id,
+                  (long long)step->stale);
 }
 
 /* For the lab: what is wrong with payments, or with segments. */
@@ -473,39 +477,47 @@ static int start_all(const struct config *config, struct parts *parts)
 }
 
 /* redis://user:password@host -> redis://host; of several hosts, the first has it. */
-static void print_url_without_password(const char *url)
+static void add_url_without_password(struct text *out, const char *url)
 {
     const char *scheme_end = strstr(url, "://");
     const char *at = strrchr(url, '@');
 
     if (!scheme_end || !at || strncmp(url, "unix:", 5) == 0) {
-        (void)printf("%s", url);
+        text_add_string(out, url);
     } else {
-        (void)printf("%.*s%s", (int)(scheme_end + 3 - url), url, at + 1);
+        text_add(out, url, (size_t)(scheme_end + 3 - url));
+        text_add_string(out, at + 1);
     }
 }
 
 /* Each address of a list. */
-static void print_urls(const char *list)
+static void add_urls(struct text *out, const char *list)
 {
     for (size_t len = 0; *list; list += len + (list[len] == ',')) {
         len = strcspn(list, ",");
-        (void)printf(" http://%.*s", (int)len, list);
+        TEXT_ADD(out, " http://");
+        text_add(out, list, len);
     }
 }
 
 static void announce(const struct config *config, const struct parts *parts)
 {
+    char buffer[PATH_SIZE];
+    struct text words = {.data = buffer, .size = sizeof buffer - 1};
+
     if (!config->token_key && !config->token_jwks && !config->lab)
         log_line(LOG_WARN, "no --token-key, no --token-jwks and no --lab: nobody can buy");
-    (void)printf("seckilld %s: buyers", config->instance);
-    print_urls(server_address(parts->server, PORT_BUYERS));
-    (void)printf(", admin");
-    print_urls(server_address(parts->server, PORT_OPERATORS));
-    (void)printf(", redis ");
-    print_url_without_password(parts->redis ? private_server_url(parts->redis) : config->redis);
-    (void)printf("\n");
-    (void)fflush(stdout);
+    TEXT_ADD(&words, "seckilld ");
+    text_add_string(&words, config->instance);
+    TEXT_ADD(&words, ": buyers");
+    add_urls(&words, server_address(parts->server, PORT_BUYERS));
+    TEXT_ADD(&words, ", admin");
+    add_urls(&words, server_address(parts->server, PORT_OPERATORS));
+    TEXT_ADD(&words, ", redis ");
+    add_url_without_password(&words,
+                             parts->redis ? private_server_url(parts->redis) : config->redis);
+    buffer[words.len] = '\0';
+    log_announce(buffer);
 }
 
 /*
@@ -571,7 +583,7 @@ static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
         look_again(parts);
     }
     limit_stop("what runs", drain_ms + FINISH_MS + LAST_MS);
-    log_line(LOG_INFO, "stopping");
+    log_event(LOG_INFO, &(struct log_fields){.event = "stop"}, "stopping");
     if (drain(parts, drain_ms, ours)) return;
     log_line(LOG_WARN, "stopping at once");
     limit_stop("", 0);
@@ -582,16 +594,19 @@ static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
 
 int main(int argc, char **argv)
 {
-    struct config config;
-    struct parts parts = {.report.mutex = PTHREAD_MUTEX_INITIALIZER,
+    struct config config = {0};
+    sigset_t ours;
+    struct parts parts = {.signals = &ours,
+                          .report.mutex = PTHREAD_MUTEX_INITIALIZER,
                           .service = {.config = &config, .deployment = &parts.deployment}};
     struct start_error why = {0};
-    sigset_t ours;
-    int failed = 0;
 
     streams_open();
     if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_FAILED;
-    switch (config_read(&(struct config_source){.argc = argc, .argv = argv}, &config, &why)) {
+    config_status status =
+        config_read(&(struct config_source){.argc = argc, .argv = argv}, &config, &why);
+    log_set_format(config.log_format);
+    switch (status) {
     case CONFIG_HELP:
         config_print_help(stdout);
         return 0;
@@ -606,12 +621,10 @@ int main(int argc, char **argv)
         break;
     }
     log_set_level(config.log_level);
-    log_set_format(config.log_format);
     /* Keys are in memory: no core dump, no debugger but root's. Cannot fail. */
     if (!config.lab) (void)prctl(PR_SET_DUMPABLE, 0);
     block_signals(&ours);
-    parts.signals = &ours;
-    failed = start_all(&config, &parts);
+    int failed = start_all(&config, &parts);
     if (!failed) {
         announce(&config, &parts);
         serve(&parts, config.drain_ms, &ours);

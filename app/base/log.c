@@ -16,6 +16,9 @@
 #include "rfc3339.h"
 #include "text.h"
 
+/* JSON doubles each backslash and quote. */
+enum { PATH_MAX_SHOWN = 130, LINE_MAX_BYTES = 2 * (LOG_TEXT_MAX + 5 * PATH_MAX_SHOWN) + 256 };
+
 static struct {
     log_level level;
     log_format format;
@@ -45,6 +48,11 @@ const char *log_format_name(log_format format)
 void log_set_format(log_format format)
 {
     log_state.format = format;
+}
+
+bool log_is_json(void)
+{
+    return log_state.format == LOG_AS_JSON;
 }
 
 static bool is_plain(unsigned char byte)
@@ -91,35 +99,94 @@ static void add_as_text(struct text *out, const char *stamp, log_level level, co
     TEXT_ADD(out, "\n");
 }
 
-static void add_as_json(struct text *out, const char *stamp, log_level level, const char *words)
+static void add_as_json(struct text *out, const char *stamp, log_level level, const char *words,
+                        const struct log_fields *fields)
 {
+    const char *const members[] = {"event",  fields->event ? fields->event : "note",
+                                   "sale",   fields->sale,
+                                   "who",    fields->who,
+                                   "from",   fields->from,
+                                   "method", fields->method,
+                                   "path",   fields->path};
+
     TEXT_ADD(out, "{");
     text_add_member(out, "t", stamp);
     text_add_member(out, "level", log_level_name(level));
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i += 2) {
+        char escaped[PATH_MAX_SHOWN];
+
+        if (!members[i + 1]) continue;
+        log_escape(members[i + 1], escaped, sizeof escaped);
+        text_add_member(out, members[i], escaped);
+    }
+    if (fields->status > 0) text_add_count(out, "status", fields->status);
+    if (fields->units > 0) text_add_count(out, "units", fields->units);
+    if (fields->duration_ns > 0) {
+        char ms[32];
+
+        (void)snprintf(ms, sizeof ms, "%.3f", (double)fields->duration_ns / 1e6);
+        text_add_name(out, "duration_ms");
+        text_add_string(out, ms);
+    }
     text_add_member(out, "msg", words);
     TEXT_ADD(out, "}\n");
 }
 
-void log_line(log_level level, const char *format, ...)
+static void write_line(int fd, log_level level, const struct log_fields *fields, const char *words)
 {
-    char raw[2 * LOG_TEXT_MAX];
     char escaped[LOG_TEXT_MAX + 1];
-    char line[RFC3339_SIZE + 2 * LOG_TEXT_MAX + 64]; /* JSON doubles each backslash and quote */
+    char line[LINE_MAX_BYTES];
     char stamp[RFC3339_SIZE];
     struct text out = TEXT_OVER(line);
-    va_list args;
+
+    log_escape(words, escaped, sizeof escaped);
+    rfc3339_format(clock_unix_ms(), stamp);
+    if (log_is_json())
+        add_as_json(&out, stamp, level, escaped, fields);
+    else
+        add_as_text(&out, stamp, level, escaped);
+    assert(!out.is_cut);
+    if (write(fd, line, out.len) < 0) return; /* nowhere left to say so */
+}
+
+static void write_formatted(log_level level, const struct log_fields *fields, const char *format,
+                            va_list args)
+{
+    char raw[2 * LOG_TEXT_MAX];
 
     if (level > log_state.level) return;
-    va_start(args, format);
     /* clang-tidy 14 does not see va_start through the macro. */
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
     (void)vsnprintf(raw, sizeof raw, format, args);
+    write_line(STDERR_FILENO, level, fields, raw);
+}
+
+void log_line(log_level level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_formatted(level, &(struct log_fields){0}, format, args);
     va_end(args);
-    log_escape(raw, escaped, sizeof escaped);
-    rfc3339_format(clock_unix_ms(), stamp);
-    (log_state.format == LOG_AS_JSON ? add_as_json : add_as_text)(&out, stamp, level, escaped);
-    assert(!out.is_cut);
-    if (write(STDERR_FILENO, line, out.len) < 0) return; /* nowhere left to say so */
+}
+
+void log_event(log_level level, const struct log_fields *fields, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_formatted(level, fields, format, args);
+    va_end(args);
+}
+
+void log_announce(const char *words)
+{
+    if (log_is_json()) {
+        write_line(STDOUT_FILENO, LOG_INFO, &(struct log_fields){.event = "start"}, words);
+    } else {
+        (void)printf("%s\n", words);
+        (void)fflush(stdout);
+    }
 }
 
 bool log_would_wait(void)

@@ -20,6 +20,7 @@ struct operator_step {
     const char *what;              /* "restock" */
     const char *key;               /* idempotency key; NULL: none */
     const char *result;            /* "done"; set with the first line: "asked" */
+    int64_t began_ns;              /* monotonic: it was asked for */
     int64_t units;                 /* 0: none */
     int64_t epoch;                 /* of the sale, as the step left it; 0: not known */
     char client[CLIENT_TEXT_SIZE]; /* where the operator asks from */

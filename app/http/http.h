@@ -91,6 +91,12 @@ struct http_request {
     bool expects_continue;
     bool must_close;  /* the connection ends with this answer */
     bool is_told_all; /* of the service itself: on the operators' port, or with --public-metrics */
+    struct {          /* for the access log; zeros without one */
+        int64_t began_ns;          /* monotonic: its head was read; 0: it is not logged */
+        const char *method, *path; /* of the route; static; NULL: none fits */
+        char client[CLIENT_TEXT_SIZE];
+        char sale[SALE_ID_MAX + 1];
+    } trace;
     char operator_name[HTTP_OPERATOR_MAX + 1]; /* who asks; "": no operator */
     const char *operator_role;                 /* static */
     unsigned seat;                             /* in the class; 0: none */

@@ -199,6 +199,7 @@ void handlers_listing_close(struct handlers_listing *listing, const char *id, st
         http_stream_end(&listing->stream);
         return;
     }
-    log_line(LOG_WARN, "sale %s: a list was broken off", id);
+    log_event(LOG_WARN, &(struct log_fields){.event = "list", .sale = id},
+              "sale %s: a list was broken off", id);
     http_stream_break(&listing->stream);
 }

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "handlers.h"
 #include "store/store_admin.h"
 
@@ -62,8 +63,15 @@ static void log_step(const struct step_end *end)
     if (asked->key)
         (void)snprintf(units, sizeof units, " of %lld units, key \"%s\"", (long long)asked->units,
                        asked->key);
-    log_line(level, "sale %s: %s%s: %s, by %s at %s", asked->sale, asked->what, units, came_to,
-             asked->who, asked->client);
+    log_event(level,
+              &(struct log_fields){.event = asked->what,
+                                   .sale = asked->sale,
+                                   .who = asked->who,
+                                   .from = asked->client,
+                                   .units = asked->units,
+                                   .duration_ns = clock_mono_ns() - asked->began_ns},
+              "sale %s: %s%s: %s, by %s at %s", asked->sale, asked->what, units, came_to,
+              asked->who, asked->client);
 }
 
 bool operator_steps_begin(struct service *service, struct http_request *request,
@@ -73,9 +81,12 @@ bool operator_steps_begin(struct service *service, struct http_request *request,
 
     (void)handlers_client(service, request, step->client);
     step->who = request->operator_name;
+    step->began_ns = clock_mono_ns();
     if (operators_log_add(service->operators_log, service->config->instance, step, &why))
         return true;
-    log_line(LOG_ERROR, "sale %s: %s: not done: %s", step->sale, step->what, why.text);
+    log_event(LOG_ERROR,
+              &(struct log_fields){.event = step->what, .sale = step->sale, .who = step->who},
+              "sale %s: %s: not done: %s", step->sale, step->what, why.text);
     http_send_problem(
         request, PROBLEM_STORE_UNAVAILABLE,
         &(struct http_detail){.detail = "The operators' log cannot be written: nothing was done.",
@@ -96,8 +107,9 @@ void operator_steps_note_end(struct service *service, struct operator_step *step
     step->result = status == STORE_OK ? store_step_name(taken->step) : results[status];
     if (status == STORE_OK) step->epoch = taken->epoch;
     if (!operators_log_add(service->operators_log, service->config->instance, step, &why))
-        log_line(LOG_ERROR, "sale %s: %s: its end is in no log: %s", step->sale, step->what,
-                 why.text);
+        log_event(LOG_ERROR,
+                  &(struct log_fields){.event = step->what, .sale = step->sale, .who = step->who},
+                  "sale %s: %s: its end is in no log: %s", step->sale, step->what, why.text);
 }
 
 static void note_step(struct service *service, struct step_end *end)
@@ -277,9 +289,12 @@ void operator_steps_audit(struct service *service, struct http_request *request,
     store_status status = store_audit_sale(service->store, id, &audit, &err);
 
     if (handlers_has_failed(request, status, &err)) return;
-    log_line(audit.verdict == AUDIT_PASS ? LOG_DEBUG : LOG_WARN, "sale %s: audit: %s, by %s at %s",
-             id, sale_audit_verdict_name(audit.verdict), request->operator_name,
-             handlers_client(service, request, client));
+    (void)handlers_client(service, request, client);
+    log_event(audit.verdict == AUDIT_PASS ? LOG_DEBUG : LOG_WARN,
+              &(struct log_fields){
+                  .event = "audit", .sale = id, .who = request->operator_name, .from = client},
+              "sale %s: audit: %s, by %s at %s", id, sale_audit_verdict_name(audit.verdict),
+              request->operator_name, client);
     handlers_send_made(request, &(struct http_answer){.status = 200},
                        json_of_audit(&audit, id, service->config->instance));
 }

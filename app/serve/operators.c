@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "guards/guards.h"
 #include "handlers.h"
 
@@ -74,8 +75,15 @@ bool operators_put_up(struct service *service, struct http_request *request, str
     store_status status = store_create_sale(service->store, sale, &err);
     operator_steps_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
     if (handlers_has_failed(request, status, &err)) return false;
-    log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s at %s", sale->id,
-             (long long)sale->initial, sale->guard, step.who, step.client);
+    log_event(LOG_INFO,
+              &(struct log_fields){.event = step.what,
+                                   .sale = sale->id,
+                                   .who = step.who,
+                                   .from = step.client,
+                                   .units = sale->initial,
+                                   .duration_ns = clock_mono_ns() - step.began_ns},
+              "sale %s: created, %lld units, guard %s, by %s at %s", sale->id,
+              (long long)sale->initial, sale->guard, step.who, step.client);
     return true;
 }
 

@@ -70,8 +70,9 @@ static void send_result(struct service *service, struct http_request *request,
     metrics_count_payment(service->metrics, wish->event.result);
     if (wish->event.result != PAY_PAID && wish->event.result != PAY_REPEATED &&
         wish->event.result != PAY_NOTED)
-        log_line(LOG_WARN, "sale %s: payment %s: %s, owed back", said->words.sale,
-                 said->words.payment, store_pay_result_name(wish->event.result));
+        log_event(LOG_WARN, &(struct log_fields){.event = "owed", .sale = said->words.sale},
+                  "sale %s: payment %s: %s, owed back", said->words.sale, said->words.payment,
+                  store_pay_result_name(wish->event.result));
     TEXT_ADD(&body, "{");
     text_add_member(&body, "result", store_pay_result_name(wish->event.result));
     TEXT_ADD(&body, "}\n");

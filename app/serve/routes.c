@@ -236,6 +236,13 @@ static void send_preflight(struct http_request *request, struct text *methods)
     http_send(request, &(struct http_answer){.status = 204, .headers = headers.data});
 }
 
+static void note_route(struct http_request *request, const struct route *route, const char *id)
+{
+    request->trace.method = request->is_head ? "HEAD" : route->method;
+    request->trace.path = route->path;
+    (void)stpcpy(request->trace.sale, id);
+}
+
 void routes_serve(struct service *service, enum route_port port, struct http_request *request)
 {
     char id[SALE_ID_MAX + 1];
@@ -244,6 +251,7 @@ void routes_serve(struct service *service, enum route_port port, struct http_req
 
     if (port == PORT_BUYERS)
         request->allowed_origin = cors_allowed(&service->config->cors, request->origin);
+    if (request->trace.began_ns > 0) (void)handlers_client(service, request, request->trace.client);
     request->is_told_all = port == PORT_OPERATORS || service->config->public_metrics;
 
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
@@ -252,6 +260,7 @@ void routes_serve(struct service *service, enum route_port port, struct http_req
         if (!is_there(&routes[i], service, request)) continue;
         if (method_fits(&routes[i], request)) {
             request->route = (unsigned)i + 1;
+            if (request->trace.began_ns > 0) note_route(request, &routes[i], id);
             run(&routes[i], service, request, id);
             return;
         }

@@ -174,6 +174,7 @@ static int on_request(struct mg_connection *conn)
     atomic_fetch_add(&service->requests, 1);
     served.requests++;
     request.must_close = atomic_load(&service->is_draining) || has_had_its_share(listener);
+    if (service->config->access_log) request.trace.began_ns = clock_mono_ns();
     if (http_read_head(conn, &request)) routes_serve(service, listener->port, &request);
     if (request.is_detached) return DETACHED_STATUS;
     assert(request.status != 0);

@@ -75,6 +75,7 @@ struct config {
     struct networks trusted_proxies; /* whose X-Forwarded-For is believed */
     enum log_level log_level;
     enum log_format log_format;
+    bool access_log;
     bool lab;
     bool public_metrics;
     bool check; /* ask the one that listens at `listen`, start nothing */

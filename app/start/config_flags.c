@@ -183,6 +183,8 @@ static const struct config_flag flags[] = {
      .kind = KIND_LEVEL},
     {"--log-format", "text", "FORMAT", "text or json, on stderr", FIELD(log_format),
      .kind = KIND_FORMAT},
+    {"--access-log", NULL, NULL, "a line of the log for each request, when it has been answered",
+     FIELD(access_log), .kind = KIND_SWITCH},
     {"--config", NULL, "FILE",
      "a line \"NAME VALUE\" for each flag, without its dashes; # begins a comment", FIELD(file),
      .kind = KIND_TEXT},

@@ -119,8 +119,8 @@ static void note_failure(struct room *room, store_status status, const struct lk
     bool is_failure = status == STORE_FAILED; /* that the store is away is said elsewhere */
 
     if (!atomic_exchange(&room->has_failed, is_failure) && is_failure)
-        log_line(LOG_ERROR, "sale %s: its waiting room lets nobody in: %s", room->base.id,
-                 err->text);
+        log_event(LOG_ERROR, &(struct log_fields){.event = "waiting-room", .sale = room->base.id},
+                  "sale %s: its waiting room lets nobody in: %s", room->base.id, err->text);
 }
 
 static store_status step(struct waiting_rooms *self, struct room *room, struct lk_error *err)

@@ -360,8 +360,9 @@ void lab_routes_switch_guard(struct service *service, struct http_request *reque
         http_send_problem(request, PROBLEM_INTERNAL, NULL);
         return;
     }
-    log_line(LOG_WARN, "sale %s: sold here by guard %s from now on; its own is %s", id, guard->name,
-             sale.guard);
+    log_event(LOG_WARN, &(struct log_fields){.event = "guard", .sale = id},
+              "sale %s: sold here by guard %s from now on; its own is %s", id, guard->name,
+              sale.guard);
     handlers_send_made(request, &(struct http_answer){.status = 200},
                        lab_documents_sale(id, service->config->instance, sale.guard, guard));
 }

@@ -97,7 +97,7 @@ TEST(whatever_is_logged_stays_one_line)
     }
 }
 
-TEST(json_lines_are_objects_of_three_members)
+TEST(json_lines_are_objects_of_four_members)
 {
     char line[2048];
     char words[300];
@@ -109,7 +109,8 @@ TEST(json_lines_are_objects_of_three_members)
         catch_line(LOG_AS_JSON, hostile[i], line, sizeof line);
         object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         assert_non_null(object);
-        assert_int_equal(json_object_size(object), 3);
+        assert_int_equal(json_object_size(object), 4);
+        assert_string_equal(json_string_value(json_object_get(object, "event")), "note");
         assert_int_equal(json_string_length(json_object_get(object, "t")), 24);
         assert_string_equal(json_string_value(json_object_get(object, "level")), "warn");
         (void)snprintf(words, sizeof words, "path: %s", hostile[i]);
@@ -130,8 +131,41 @@ TEST(a_megabyte_is_cut_in_both_formats)
     assert_in_range(strlen(line), LOG_TEXT_MAX, LOG_TEXT_MAX + 40);
     assert_non_null(strstr(line, "...\n"));
     catch_line(LOG_AS_JSON, words, line, sizeof line);
-    assert_in_range(strlen(line), LOG_TEXT_MAX, 2 * LOG_TEXT_MAX + 64);
+    assert_in_range(strlen(line), LOG_TEXT_MAX, 2 * LOG_TEXT_MAX + 80);
     assert_non_null(strstr(line, "...\"}\n"));
+}
+
+TEST(fields_are_members_of_their_own)
+{
+    char line[2048];
+    int ends[2];
+    int kept = dup(STDERR_FILENO);
+    struct log_fields fields = {.event = "request",
+                                .sale = "cup",
+                                .who = "\"\n",
+                                .method = "GET",
+                                .path = "/\x1b[2J\\",
+                                .status = 404,
+                                .units = 5,
+                                .duration_ns = 1234567};
+
+    assert_int_equal(pipe(ends), 0);
+    assert_true(kept >= 0 && dup2(ends[1], STDERR_FILENO) >= 0);
+    log_set_format(LOG_AS_JSON);
+    log_event(LOG_INFO, &fields, "words %d", 7);
+    log_set_format(LOG_AS_TEXT);
+    (void)dup2(kept, STDERR_FILENO);
+    (void)close(kept);
+    (void)close(ends[1]);
+    ssize_t len = read(ends[0], line, sizeof line - 1);
+    (void)close(ends[0]);
+    assert_true(len > 0);
+    line[len] = '\0';
+    assert_string_equal(strstr(line, ",\"level\""),
+                        ",\"level\":\"info\",\"event\":\"request\",\"sale\":\"cup\","
+                        "\"who\":\"\\\"\\\\x0a\",\"method\":\"GET\","
+                        "\"path\":\"/\\\\x1b[2J\\\\x5c\",\"status\":404,\"units\":5,"
+                        "\"duration_ms\":1.235,\"msg\":\"words 7\"}\n");
 }
 
 TEST(levels_have_names)

@@ -128,6 +128,7 @@ bool app_start(struct app_process *out, const char *dir, const char *const *args
     char *argv[APP_ARGS_MAX];
     char path[APP_PATH_SIZE];
     char line[512] = "";
+    const char *words = NULL;
     int pipe_fds[2];
     int log_fd = open_log(dir);
     size_t count = 0;
@@ -145,8 +146,8 @@ bool app_start(struct app_process *out, const char *dir, const char *const *args
     (void)close(pipe_fds[1]);
     (void)close(log_fd);
     free_args(argv);
-    good = read_line(pipe_fds[0], line, sizeof line) &&
-           sscanf(line, "seckilld %*[^:]: buyers %190[^,], admin %190[^,], redis %190s",
+    good = read_line(pipe_fds[0], line, sizeof line) && (words = strstr(line, "seckilld ")) &&
+           sscanf(words, "seckilld %*[^:]: buyers %190[^,], admin %190[^,], redis %190[^\"\n]",
                   out->buyers, out->admin, out->redis) == 3;
     (void)close(pipe_fds[0]);
     if (!good) app_kill(out);
