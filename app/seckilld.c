@@ -189,6 +189,7 @@ static int check_redis(struct parts *parts)
     parts->reported = deployment_changes(&parts->deployment);
     if (startup_check((struct startup_inquiry){.client = parts->service.client,
                                                .deployment = &parts->deployment,
+                                               .fsync = parts->service.config->redis_fsync,
                                                .should_stop = start_is_given_up,
                                                .arg = parts},
                       &facts, &why)) {
@@ -209,7 +210,8 @@ static void look_again(struct parts *parts)
 
     if (changes == parts->reported || clock_mono_ms() < parts->report_at_ms) return;
     if (startup_look((struct startup_inquiry){.client = parts->service.client,
-                                              .deployment = &parts->deployment},
+                                              .deployment = &parts->deployment,
+                                              .fsync = parts->service.config->redis_fsync},
                      &facts, &is_answered, &why)) {
         log_line(LOG_WARN, "redis: another server is the primary, or slots have moved");
         report_redis(parts, &facts);

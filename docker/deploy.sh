@@ -182,6 +182,7 @@ up() {
     "$here/secrets.sh" "${SECKILL_SECRETS:-$here/secrets}" ${tls:+tls}
     [ -n "${NO_BUILD-}" ] || build
     [ "${1:-single}" != single ] || refuse_copy
+    volumes >"$kind_file.volumes"
     # shellcheck disable=SC2086  # words
     printf '%s\n%s\n%s\n' "${1:-single}" "${EXTRA:+$(realpath $EXTRA | tr '\n' ' ')}" "$with" >"$kind_file"
     services="$stores seckilld-1 seckilld-2 seckilld-3 haproxy prometheus"
@@ -189,6 +190,9 @@ up() {
     [ "${1-}" != cluster ] || maker=create-cluster
     # shellcheck disable=SC2086  # lists
     compose $profiles up -d --no-build $services $maker
+    # docker-compose 1.29 makes those of every kind: what it made just now, and nobody uses, is empty.
+    volumes | grep -vxFf "$kind_file.volumes" | xargs -r docker volume rm >/dev/null 2>&1 || true
+    rm -f "$kind_file.volumes"
     [ -z "$maker" ] || wait_cluster
     # shellcheck disable=SC2086  # a list
     wait_ready $services
@@ -198,8 +202,12 @@ up() {
     echo "  buyers      http://$port/"
     echo "  operators   http://$admin/dashboard   token: ${SECKILL_SECRETS:-$here/secrets}/admin-token"
     echo "  Prometheus  http://$prometheus/alerts"
+    case $port in 127.*) echo "              for this machine alone: SECKILL_BIND=0.0.0.0 in docker/.env opens it, see \"For real\" in docker/GUIDE.md" ;; esac
     echo "  try         make docker-demo; make down"
+    echo "  restart     docker/upgrade.sh --restart   one instance after the other: for new secrets or settings"
 }
+
+volumes() { docker volume ls -q --filter "label=com.docker.compose.project=$project"; }
 
 down() {
     need_engine

@@ -31,6 +31,7 @@ struct config {
     struct listen_addresses listen;
     struct listen_addresses admin_listen;
     const char *redis;                     /* URL; NULL: a private redis-server */
+    const char *redis_fsync;               /* its appendfsync, as we were told; NULL: we were not */
     const char *redis_password;            /* file; NULL: what the URLs say */
     const char *sentinel_password;         /* file; NULL: Sentinels are asked without */
     struct lk_tls_options redis_tls;       /* of rediss URLs */

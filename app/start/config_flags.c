@@ -30,6 +30,10 @@ static const struct config_flag flags[] = {
     {"--redis-password", NULL, "FILE",
      "its first line is the password, where the URLs of --redis and --redlock have none",
      FIELD(redis_password), .kind = KIND_TEXT, .of_servers = true},
+    {"--redis-fsync", NULL, "WORD",
+     "its appendfsync, always, everysec or no, believed where it keeps an AOF and does not say "
+     "[unknown]",
+     FIELD(redis_fsync), .kind = KIND_FSYNC},
     {"--redis-loader", NULL, "FILE",
      "its first line is USER:PASSWORD, who alone sends scripts to these servers [none: the user "
      "of the URL does]",
@@ -373,6 +377,12 @@ static const char *read_value(const struct config_flag *flag, const char *value,
     case KIND_ORIGINS:
         return cors_read(value, field) ? NULL
                                        : "is no list of origins like https://shop.example, nor *";
+    case KIND_FSYNC:
+        *(const char **)field = value;
+        return strcmp(value, "always") == 0 || strcmp(value, "everysec") == 0 ||
+                       strcmp(value, "no") == 0
+                   ? NULL
+                   : "is not always, everysec or no";
     case KIND_PAUSE:
         return pause_is_read(value, field) ? NULL : "is not a pause in ms like 200 or 200:10";
     }

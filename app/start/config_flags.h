@@ -21,6 +21,7 @@ typedef enum config_kind {
     KIND_NETWORKS,
     KIND_ORIGINS,
     KIND_PAUSE,
+    KIND_FSYNC,
 } config_kind;
 
 struct config_flag {

@@ -287,6 +287,8 @@ static bool ask_all(struct startup_inquiry *inquiry, struct startup_facts *out,
 
         if (!ask_until_loaded(inquiry, i, &one, why)) return false;
         if (inquiry->deployment->kind == DEPLOYMENT_SINGLE) one.server[0] = '\0';
+        if (inquiry->fsync && !one.fsync[0])
+            startup_take_setting("appendfsync", inquiry->fsync, &one);
         if (!startup_judge(&one, inquiry->deployment->kind, why)) {
             inquiry->is_answered = true;
             return false;

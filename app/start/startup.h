@@ -52,6 +52,7 @@ struct startup_facts {
 struct startup_inquiry {
     lk_client *client;
     const struct deployment *deployment;
+    const char *fsync;              /* appendfsync, as --redis-fsync tells it; NULL: it does not */
     bool (*should_stop)(void *arg); /* may be NULL */
     void *arg;
     int64_t answer_ms; /* these three are startup.c's own */

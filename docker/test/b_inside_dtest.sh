@@ -122,12 +122,12 @@ publishes_only() {
     found=$(published | sort | tr '\n' ';')
     [ "$found" = "haproxy 8080/tcp $SECKILL_BIND;haproxy 8081/tcp 127.0.0.1;prometheus 9090/tcp 127.0.0.1;" ] || { echo "$found" && return 1; }
 }
-# As an operator runs it: buyers' door for all, the others for this machine.
+# As an operator runs it: every door is for this machine, until another SECKILL_BIND is set.
 would_publish_only() {
-    found=$(env -u SECKILL_PORT -u SECKILL_ADMIN_PORT -u PROMETHEUS_PORT SECKILL_BIND=0.0.0.0 docker/deploy.sh compose config |
+    found=$(env -u SECKILL_PORT -u SECKILL_ADMIN_PORT -u PROMETHEUS_PORT -u SECKILL_BIND docker/deploy.sh compose config |
         sed -n 's/^ *- *"\{0,1\}\([0-9.]*:[0-9]*\):[0-9]*\(\/tcp\)\{0,1\}"\{0,1\}$/\1/p; s/^ *host_ip: */+/p; s/^ *published: *"\{0,1\}\([0-9]*\)"\{0,1\}$/:\1/p' |
         sed ':next; N; s/\n:/:/; tnext; P; D' | tr -d + | sort | tr '\n' ' ')
-    [ "$found" = "0.0.0.0:8080 127.0.0.1:8081 127.0.0.1:9090 " ] || { echo "$found" && return 1; }
+    [ "$found" = "127.0.0.1:8080 127.0.0.1:8081 127.0.0.1:9090 " ] || { echo "$found" && return 1; }
 }
 
 # ---- Redis -------------------------------------------------------------------------------------------

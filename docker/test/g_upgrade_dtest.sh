@@ -40,5 +40,15 @@ check "the audit holds" load_end 90
 check "back to the version before" timeout 120 docker/upgrade.sh
 check "each runs it" all_run "$SECKILL_TAG" seckilld-1 seckilld-2 seckilld-3
 check "all is well again" within 20 all_ready
+ids() { containers seckilld-1 seckilld-2 seckilld-3; }
+before=$(ids)
+all_new() { for id in $(ids); do case "$before" in *"$id"*) echo "$id stayed" && return 1 ;; esac; done; }
+check "the same image anew, one after the other" timeout 120 docker/upgrade.sh --restart
+check "each instance is another container" all_new
+need "the same image by another name" docker tag "$old" "seckill/seckilld:$SECKILL_TAG-same"
+check "the name is what counts" timeout 120 docker/upgrade.sh "$SECKILL_TAG-same"
+check "each is called so" all_run "$SECKILL_TAG-same" seckilld-1 seckilld-2 seckilld-3
+check "and back" timeout 120 docker/upgrade.sh
+docker rmi "seckill/seckilld:$SECKILL_TAG-same" >/dev/null
 docker rmi "seckill/seckilld:$SECKILL_TAG-new" "seckill/seckilld:$SECKILL_TAG-broken" >/dev/null
 checks_end

@@ -68,11 +68,11 @@ TEST(a_password_is_never_shown, struct app_fixture *self)
     }
 }
 
-/* Start on a Redis with these settings; what /version and the log then say. */
+/* Start on a Redis with these settings, whose appendfsync we are told to be "no"; what /version and the log then say. */
 static void assert_durability(struct app_fixture *self, const char *const *settings,
                               const char *name, const char *meaning)
 {
-    const char *const args[] = {"--redis", self->redis.redis, NULL};
+    const char *const args[] = {"--redis", self->redis.redis, "--redis-fsync", "no", NULL};
 
     assert_true(app_start_redis_with(&self->redis, self->dir, settings));
     assert_true(app_start(&self->service, self->dir, args));
@@ -125,6 +125,14 @@ TEST(snapshots_are_told_apart)
     assert_durability(*state,
                       (const char *const[]){"--appendonly", "no", "--save", "3600", "1", NULL},
                       "snapshots", "orders accepted since the last snapshot are lost");
+}
+
+TEST(what_redis_does_not_say_we_may_be_told, struct app_fixture *self)
+{
+    assert_durability(self,
+                      (const char *const[]){"--user", "default", "on", "nopass", "~*", "&*",
+                                            "+@all", "-config", NULL},
+                      "appendfsync-no", "appendfsync-no: accepted orders survive a crash");
 }
 
 TEST(a_redis_that_may_not_be_asked_is_unknown_and_serves, struct app_fixture *self)
