@@ -17,6 +17,18 @@ export const CLAIMS = [
   { id: 'watchdog', runs: ['watchdog', 'paused-process'] },
   { id: 'long', runs: ['partition-penalty', 'short-lease'] },
   { id: 'clock', runs: ['clock-jump', 'checked-write'] },
+  { id: 'judge', runs: ['get-then-set', 'set-nx-px'] },
+  { id: 'finally', runs: ['stranger-del', 'atomic-release'] },
+  { id: 'thread', runs: ['thread-id', 'atomic-release'] },
+  { id: 'number', runs: ['order-id', 'one-per-buyer'] },
+  { id: 'buyer', runs: ['buyer-lock', 'one-per-buyer'] },
+  { id: 'decr', runs: ['blind-decr', 'check-first'] },
+  { id: 'xx', runs: ['renew-xx', 'watchdog'] },
+  { id: 'cache', runs: ['cache-set', 'cache-deleted'] },
+  { id: 'retry', runs: ['lock-step', 'doubled-delay', 'random-delay'] },
+  { id: 'basket', runs: ['basket-at-once', 'basket-half', 'check-first'] },
+  { id: 'delex', isTrue: true, runs: ['delex', 'delex-stale', 'checked-write'] },
+  { id: 'increx', runs: ['increx', 'increx-twice', 'one-per-buyer'] },
   { id: 'commit', isTrue: true, runs: ['unlock-before-commit', 'lock-until-commit'] },
   { id: 'order', isTrue: true, runs: ['opposite-order', 'multi-lock'] },
 ];
@@ -138,6 +150,129 @@ export const errataMessages = inBoth({
   'clock.why': [
     'Redis ends leases by its wall clock, which people and time servers set. The check has to be in the step that writes.',
     'Redis 按墙上时钟结束租约，而墙上时钟会被人和时间服务器调整。检查必须放在写入的那一步里。',
+  ],
+  'judge.said': ['Read the lock variable; if it is free, set it.', '读锁变量，空闲就设置。'],
+  'judge.true': [
+    'Two read it before either sets it: both are in, and one’s DEL frees the other’s lock.',
+    '两个人都在设置之前读到空闲：都进来了，一个人的 DEL 又释放了另一个人的锁。',
+  ],
+  'judge.why': [
+    'Redis runs one command at a time, but not two of the same client in a row. What must not be interrupted has to be one command: SET with NX.',
+    'Redis 一次执行一条命令，但同一个客户端的两条之间会插进别人的。不能被打断的，就必须是一条命令：带 NX 的 SET。',
+  ],
+  'finally.said': [
+    'Delete the lock in a finally block, so that it is always freed.',
+    '在 finally 里删除锁，保证总会释放。',
+  ],
+  'finally.true': [
+    'The block runs for those, too, who were refused: who never had the lock deletes it.',
+    '没拿到锁的人也会执行它：从没有过锁的人把锁删了。',
+  ],
+  'finally.why': [
+    'Put the acquisition before the try, and compare a token as you delete: then neither a stranger nor a late owner frees another’s lock.',
+    '把加锁放在 try 之前，删除时比较令牌：这样，外人和迟到的主人都释放不了别人的锁。',
+  ],
+  'thread.said': ['The thread’s id as the lock’s value tells whose it is.', '用线程 ID 作锁的值，就知道是谁的锁。'],
+  'thread.true': [
+    'Each process numbers its threads from the beginning: two of them have the same, and the late one frees the other’s lock.',
+    '每个进程都从头给线程编号：两个进程的编号会相同，迟到的那个释放了另一个的锁。',
+  ],
+  'thread.why': [
+    'Redisson writes a UUID of the client before the thread’s id for this. A random token of each acquisition is simpler, and tells the holds of one thread apart as well.',
+    '所以 Redisson 在线程 ID 前面加上客户端的 UUID。每次加锁用一个随机令牌更简单，还能分清同一个线程的各次持有。',
+  ],
+  'number.said': ['The number of the order is a good token: it is unique.', '订单号是好令牌：它是唯一的。'],
+  'number.true': [
+    'It is shared by all who work on that order: a request sent again finds “its own” lock, and goes in beside the first.',
+    '处理同一张订单的人都共用它：重试的请求看到“自己的”锁，就和第一个一起进去了。',
+  ],
+  'number.why': [
+    'A token tells holders apart, a number tells orders apart. Against doing an order twice helps a check by its number in the step that writes.',
+    '令牌区分持有者，订单号区分订单。要防止同一张订单做两次，就在写入的那一步里按订单号检查。',
+  ],
+  'buyer.said': ['One order per person: a lock per person is enough.', '一人一单：每人一把锁就够了。'],
+  'buyer.true': [
+    'It keeps a buyer’s clicks apart. The stock is everybody’s, and two buyers never hold the same lock: oversold.',
+    '它能分开同一个买家的几次点击。库存却是大家的，两个买家从不持有同一把锁：超卖。',
+  ],
+  'buyer.why': [
+    'A lock belongs to the thing that is changed, and here two things are. One script that checks buyer and stock needs no lock at all.',
+    '锁要加在被修改的东西上，而这里改了两样。用一个脚本同时检查买家和库存，就根本不需要锁。',
+  ],
+  'decr.said': ['DECR is atomic, so it cannot oversell.', 'DECR 是原子的，所以不会超卖。'],
+  'decr.true': [
+    'It goes below zero: the second buyer is answered −1, and has an order if nobody looks.',
+    '它会减到负数：第二个买家得到 −1，没人看返回值就有了订单。',
+  ],
+  'decr.why': [
+    'Atomic means that no count is lost, not that there is a bound. Look at what was answered, or check in a script before it counts.',
+    '原子的意思是不会少算，而不是有下限。要看返回值，或者在脚本里先检查再扣减。',
+  ],
+  'xx.said': [
+    'SET with XX renews the lock, as it writes only if there is one.',
+    '带 XX 的 SET 可以续约，因为锁存在才会写。',
+  ],
+  'xx.true': [
+    'It asks whether there is a lock, not whose: a late owner’s renewal takes the lock from its new owner.',
+    '它只问有没有锁，不问是谁的：迟到的主人一续约，就把锁从新主人手里夺走了。',
+  ],
+  'xx.why': [
+    'A renewal is compare and prolong in one step: a script, or SET with IFEQ where the server has it.',
+    '续约是一步里的“比较并延长”：用脚本，或在支持的服务器上用带 IFEQ 的 SET。',
+  ],
+  'cache.said': ['After the database write the new number to the cache, too.', '写完数据库，再把新数字写进缓存。'],
+  'cache.true': [
+    'Two who do so can write in another order than they counted: the older number stays, and sells what is gone.',
+    '两个人写缓存的先后可能和扣减的先后相反：旧数字留了下来，卖出已经没有的货。',
+  ],
+  'cache.why': [
+    'Delete the cached number instead, and let the database decide by a condition in the statement that counts: an old number then costs a question.',
+    '应该删除缓存里的数字，由数据库用扣减语句里的条件来决定：这样旧数字最多只多费一次查询。',
+  ],
+  'retry.said': [
+    'Retry with exponential backoff, and the clients get out of each other’s way.',
+    '用指数退避重试，客户端就会互相让开。',
+  ],
+  'retry.true': [
+    'Both double alike, so they meet again in each round: after three nobody has won. With chance one did in the second.',
+    '双方同样加倍，所以每一轮都再撞上：三轮下来谁也没赢。带随机的，第二轮就有一个赢了。',
+  ],
+  'retry.why': [
+    'Doubling protects the server, chance separates the clients: double the range, and draw the delay from it.',
+    '加倍保护的是服务器，随机才能分开客户端：让范围加倍，再从中抽取延迟。',
+  ],
+  'basket.said': [
+    'Lock stock, order and points together, and all three change or none.',
+    '把库存、订单、积分一起锁住，三样要么都改，要么都不改。',
+  ],
+  'basket.true': [
+    'They are locked all or none. The writes are three still: the second one failed, and the first one stays.',
+    '要么全锁、要么全不锁的只是锁。写入仍是三次：第二次失败，第一次留下。',
+  ],
+  'basket.why': [
+    'A lock keeps others out; it undoes nothing. What has to be whole goes into one script or one transaction, with all checks first.',
+    '锁只挡住别人，不撤销任何事。必须完整的，就放进一个脚本或一个事务，先做完所有检查。',
+  ],
+  'delex.said': [
+    'Today one command replaces the script: DELEX key IFEQ token.',
+    '如今一条命令就能代替脚本：DELEX key IFEQ token。',
+  ],
+  'delex.true': [
+    'So it does, since Redis 8.4 (Valkey 9.0: DELIFEQ). It is no fence: a late write is let in as before.',
+    '确实如此，自 Redis 8.4 起（Valkey 9.0 是 DELIFEQ）。但它不是防护：迟到的写入照样放行。',
+  ],
+  'delex.why': [
+    'It compares and deletes in one step, as the script did, and guards the release alone. The write has to be checked where it is done.',
+    '它和脚本一样一步完成比较和删除，保护的只是释放。写入必须在写的地方检查。',
+  ],
+  'increx.said': ['INCREX with a lower bound is all that a flash sale needs.', '有下限的 INCREX 就够秒杀用了。'],
+  'increx.true': [
+    'It never goes below zero. But it knows no buyers: two clicks are two units and two orders.',
+    '它不会低于零。但它不认买家：点两下就是两件货、两张订单。',
+  ],
+  'increx.why': [
+    'One order per buyer is a promise about two keys together, the orders and the stock. One step has to check both: still a script.',
+    '一人一单是关于两个键的承诺：订单和库存。必须在一步里一起检查：仍然要靠脚本。',
   ],
   'commit.said': ['Unlock after the commit, never before.', '先提交再解锁，不能反过来。'],
   'commit.true': [

@@ -53,6 +53,8 @@ test('each play is told as the list of plays has it', async () => {
   for (const name of RUNS) {
     const scenario = list.en.find((one) => one.name === name);
     const row = await page.locator(`[data-run="${name}"]`).first().innerText();
+    if (scenario.lacks) assert.ok(row.includes(scenario.lacks), row);
+    if (scenario.lacks) continue;
     for (const { meaning, step } of scenario.expected) assert.ok(row.includes(`${meaning}, in step ${step}`), row);
     if (scenario.expected.length === 0) assert.match(row, /every promise is kept/);
   }
