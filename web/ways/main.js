@@ -10,6 +10,8 @@ import { waysMessages } from './messages.js';
 const COSTS = ['pair', 'handover', 'handover_p99', 'rate', 'servers', 'memory_mib'];
 const FAULTS = ['killed', 'paused', 'lost', 'cut', 'clock', 'emptied'];
 
+const WHEN = ['host', 'database', 'redis', 'twice', 'long', 'none'];
+
 const i18n = createI18n(frameMessages, waysMessages);
 const { t } = i18n;
 const root = document.getElementById('main');
@@ -39,7 +41,7 @@ function cell(seen) {
   ];
 }
 
-function sheet(id, titleKey, names, rows) {
+function sheet(id, titleKey, names, rows, first = 'ways.way') {
   const heads = names.map((name) => h('th', { scope: 'col' }, t(name)));
   return h(
     'section.panel',
@@ -47,7 +49,7 @@ function sheet(id, titleKey, names, rows) {
     h(
       'div.sheet',
       { tabindex: 0, role: 'region', 'aria-labelledby': id },
-      h('table', h('thead', h('tr', h('th', { scope: 'col' }, t('ways.way')), ...heads)), h('tbody', ...rows)),
+      h('table', h('thead', h('tr', h('th', { scope: 'col' }, t(first)), ...heads)), h('tbody', ...rows)),
     ),
   );
 }
@@ -60,6 +62,9 @@ function costRow(row) {
 
 const faultRow = (row) =>
   h('tr', h('th', { scope: 'row' }, row.words), ...FAULTS.map((name) => h('td', ...cell(row.fates[name]))));
+
+const whenRow = (name) =>
+  h('tr', h('th', { scope: 'row' }, t(`${name}.have`)), h('td', t(`${name}.take`)), h('td', t(`${name}.why`)));
 
 function show() {
   if (!found) return;
@@ -81,7 +86,12 @@ function show() {
         ),
       ]
     : [h('p.panel', t(found.status === 404 ? 'ways.none' : 'ways.away')), h('p', t('ways.how'))];
-  root.replaceChildren(h('h1', t('ways.title')), ...parts);
+  root.replaceChildren(
+    h('h1', t('ways.title')),
+    ...parts,
+    sheet('when', 'when.title', ['when.take', 'when.why'], WHEN.map(whenRow), 'when.have'),
+    h('p', t('when.all')),
+  );
 }
 
 mountFrame(i18n, LAB_LINKS);
