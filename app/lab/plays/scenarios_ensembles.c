@@ -219,32 +219,30 @@ const struct lab_scenario scenarios_ensembles[] = {
     {LESSON("31c", "node-readers", "Readers and writers in one queue of nodes",
             "读者和写者排在同一个节点队列里",
             "Curator's read/write lock is the queue again, with __READ__ or __WRIT__ in the nodes' "
-            "names. A writer gets in as the first of all; a reader as soon as no writer is before "
+            "names.\nA writer gets in as the first of all; a reader as soon as no writer is before "
             "it. So readers go together, and none overtakes a writer who waits: nobody starves.",
             "Curator 的读写锁还是那个队列，节点名里带 __READ__ 或 "
-            "__WRIT__。写者要排在最前面才能进；读者"
+            "__WRIT__。\n写者要排在最前面才能进；读者"
             "只要前面没有写者就能进。于是读者同行，但谁也不会越过等待的写者：没有人饿死。"),
      .leads_to = "node-both", .beside = TAP_ZOOKEEPER,
      .cast = {USES("read"), USES("read"), USES("write"), USES("read")}, .wakes_one = true,
      MOVES(node_readers)},
     {LESSON(
-         "31d", "node-both", "Who writes may read on, not the other way round",
-         "写者可以接着读，反过来不行",
+         "31d", "node-both", "Read lock within the write lock", "写锁之内再拿读锁",
          "The same client may take the read lock within the write lock, give the write lock "
-         "back, and read on: nobody writes in between. The other way round it would wait for "
+         "back, and read on: nobody writes in between.\nThe other way round it would wait for "
          "its own __READ__ node before its __WRIT__ node, for ever; lockkit answers deadlock.",
-         "同一个客户端持有写锁时可以再拿读锁，然后归还写锁，接着读：中间不会有人写。反过来，它的 "
+         "同一个客户端持有写锁时可以再拿读锁，然后归还写锁，接着读：中间不会有人写。\n反过来，它的 "
          "__WRIT__ 节点会永远等自己前面的 __READ__ 节点；lockkit 直接返回死锁。"),
      .leads_to = "node-writers", .beside = TAP_ZOOKEEPER, .cast = {USES("both"), USES("write")},
      .wakes_one = true, MOVES(node_both)},
-    {LESSON(
-         "31e", "node-writers", "Two writers are two places of a mutex",
-         "两个写者就是互斥锁的两个位置",
-         "The fourth pair: a writer waits for the writer before it, and watches that node "
-         "alone. Among writers the lock is the mutex of 31b: the first node has it, and each "
-         "release wakes one.",
-         "第四种组合：写者等前一个写者，只监视那个节点。只有写者时，它就是 31b 的互斥锁：第一个节点"
-         "持有，每次释放唤醒一个。"),
+    {LESSON("31e", "node-writers", "Two writers", "两个写者",
+            "The fourth pair: a writer waits for the writer before it, and watches that node "
+            "alone.\nAmong writers the lock is the mutex of 31b: the first node has it, and each "
+            "release wakes one.",
+            "第四种组合：写者等前一个写者，只监视那个节点。\n只有写者时，它就是 31b "
+            "的互斥锁：第一个节点"
+            "持有，每次释放唤醒一个。"),
      .leads_to = "pay-after-look", .beside = TAP_ZOOKEEPER, .cast = {USES("write"), USES("write")},
      .wakes_one = true, MOVES(node_writers)},
     {.name = NULL},

@@ -328,144 +328,151 @@ static const struct stage_move increx_twice[] = {
     }
 
 const struct lab_scenario scenarios_lines[] = {
-    {LESSON(
-         "42a", "get-then-set", "GET, judge, SET: both find it free",
-         "先 GET，再判断，再 SET：两个都以为空闲",
-         "A lock variable that is read, judged and then set takes three steps, and two can be "
-         "between the first and the third. Both set it, the second over the first, and the DEL "
-         "of one frees the lock of the other. Taking a lock is one step: SET with NX.",
-         "先读锁变量，再判断，再设置，是三个步骤，两个人可以同时处在第一步和第三步之间。于是都去设"
-         "置，后者盖住前者，一个人的 DEL 又释放了另一个人的锁。加锁必须是一步：带 NX 的 SET。"),
+    {LESSON("42a", "get-then-set", "GET, judge, SET", "先 GET，再判断，再 SET",
+            "A lock variable is read, judged and then set.\nThese are three steps, and two can be "
+            "between the first and the third. Both set it, the second over the first, and the DEL "
+            "of one frees the lock of the other. Taking a lock is one step: SET with NX.",
+            "先读锁变量，再判断，再设置。\n这是三个步骤，两个人可以同时处在第一步和第三步之间。于是"
+            "都去设"
+            "置，后者盖住前者，一个人的 DEL 又释放了另一个人的锁。加锁必须是一步：带 NX 的 SET。"),
      .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 6}}, .leads_to = "set-nx-px",
      .cast = {TWO(getting)}, MOVES(get_then_set)},
-    {LESSON(
-         "42b", "stranger-del", "Who never had the lock deletes it", "没拿到锁的人把锁删了",
-         "try { lock; work } finally { DEL }: the finally block runs for those, too, who were "
-         "refused. So everybody who comes and finds the lock taken frees it for the next one. "
-         "Only who got the lock may give it back, and only what compares a token makes sure of "
-         "it.",
-         "try { 加锁; 干活 } finally { DEL }：没拿到锁的人也会执行 finally。于是每个来了发现锁被占"
-         "用的人，都替下一个人打开了门。只有拿到锁的人才能归还，而能保证这一点的只有比较令牌。"),
+    {LESSON("42b", "stranger-del", "DEL in the finally block", "finally 里的 DEL",
+            "try { lock; work } finally { DEL } frees the lock, whatever happens.\nThe finally "
+            "block runs for those, too, who were "
+            "refused. So everybody who comes and finds the lock taken frees it for the next one. "
+            "Only who got the lock may give it back, and only what compares a token makes sure of "
+            "it.",
+            "try { 加锁; 干活 } finally { DEL }，无论如何都会释放。\n没拿到锁的人也会执行 "
+            "finally。于是每个来了发现锁被占"
+            "用的人，都替下一个人打开了门。只有拿到锁的人才能归还，而能保证这一点的只有比较令牌。"),
      .expected = {{LAB_FOREIGN_RELEASE, 2}, {LAB_OVERSOLD, 5}}, .leads_to = "atomic-release",
      .cast = {TWO(deleting_always), {SAYS(deleting_always)}}, MOVES(stranger_del)},
-    {LESSON(
-         "43a", "thread-id", "A thread id is no token", "线程 ID 不是令牌",
-         "Every process counts its threads from the beginning, so two of them have a thread 7. "
-         "With the id as the lock's value the script that compares and deletes is exact, and "
-         "compares the wrong thing: a late release fits the other process's hold. A token is "
-         "random, and new with each acquisition.",
-         "每个进程都从头给线程编号，两个进程都有 7 号线程。用它作锁的值，比较再删除的脚本很精确，比"
-         "较的东西却不对：迟到的释放恰好和另一个进程的持有相符。令牌应该是随机的，每次加锁都换新"
-         "的。"),
+    {LESSON("43a", "thread-id", "The thread id as the token", "用线程 ID 作令牌",
+            "Every process counts its threads from the beginning, so two of them have a thread 7.\n"
+            "With the id as the lock's value the script that compares and deletes is exact, and "
+            "compares the wrong thing: a late release fits the other process's hold. A token is "
+            "random, and new with each acquisition.",
+            "每个进程都从头给线程编号，两个进程都有 7 "
+            "号线程。\n用它作锁的值，比较再删除的脚本很精确，比"
+            "较的东西却不对：迟到的释放恰好和另一个进程的持有相符。令牌应该是随机的，每次加锁都换新"
+            "的。"),
      .expected = {{LAB_OVERSOLD, 7}}, .leads_to = "atomic-release",
      .cast = {TWO(by_thread), {SAYS(by_thread)}}, .units = 2, MOVES(thread_id)},
-    {LESSON("43b", "order-id", "An order's number lets its retry in", "订单号作令牌，重试就能进来",
-            "The number of an order seems a fine token: as unique as can be, and a request that is "
-            "sent again finds its own lock. That is the fault: the first try is still inside. "
-            "Two who share a token do not exclude each other. Against double orders helps a check "
-            "in the step that writes.",
-            "订单号看起来是很好的令牌：足够唯一，请求重试时还能认出自己的锁。毛病正在这里：第一次请"
-            "求还"
-            "在里面。共用一个令牌的两个人互不排斥。要防止重复下单，就在写入的那一步里检查。"),
+    {LESSON(
+         "43b", "order-id", "The order's number as the token", "用订单号作令牌",
+         "The number of an order seems a fine token: as unique as can be, and a request that is "
+         "sent again finds its own lock.\nThat is the fault: the first try is still inside. "
+         "Two who share a token do not exclude each other. Against double orders helps a check "
+         "in the step that writes.",
+         "订单号看起来是很好的令牌：足够唯一，请求重试时还能认出自己的锁。\n毛病正在这里：第一次请"
+         "求还"
+         "在里面。共用一个令牌的两个人互不排斥。要防止重复下单，就在写入的那一步里检查。"),
      .expected = {{LAB_TWO_ORDERS, 4}}, .leads_to = "one-per-buyer", .cast = {CLICKS(by_order)},
      .units = 2, MOVES(order_id)},
-    {LESSON("44a", "buyer-lock", "A lock per buyer does not protect the stock",
-            "按买家加锁保护不了库存",
-            "\"One order per person\" suggests a lock per person, under which nobody waits for "
-            "others. It does keep one buyer's two clicks apart. But the stock is what all buyers "
-            "share, and no two of them hold the same lock. A lock belongs to the thing that is "
-            "changed.",
-            "“一人一单”容易让人想到给每个人一把锁，谁也不用等谁。它确实能把同一个买家的两次点击分开"
-            "。但"
-            "库存是所有买家共享的，而任何两个买家都不持有同一把锁。锁要加在被修改的东西上。"),
+    {LESSON(
+         "44a", "buyer-lock", "A lock for each buyer", "给每个买家一把锁",
+         "\"One order per person\" suggests a lock per person, under which nobody waits for "
+         "others.\nIt does keep one buyer's two clicks apart. But the stock is what all buyers "
+         "share, and no two of them hold the same lock. A lock belongs to the thing that is "
+         "changed.",
+         "“一人一单”容易让人想到给每个人一把锁，谁也不用等谁。\n它确实能把同一个买家的两次点击分开"
+         "。但"
+         "库存是所有买家共享的，而任何两个买家都不持有同一把锁。锁要加在被修改的东西上。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "set-nx-px", .cast = {TWO(by_buyer)},
      .locks = {LAMP ":A", LAMP ":B"}, MOVES(buyer_lock)},
     {LESSON(
-         "44b", "blind-decr", "DECR, and nobody looks at the answer", "DECR 之后没人看返回值",
-         "DECR is atomic: no count is lost. But it goes below zero as gladly as to zero, and "
+         "44b", "blind-decr", "DECR alone", "只用 DECR",
+         "DECR is atomic: no count is lost.\nBut it goes below zero as gladly as to zero, and "
          "what it answers is the decision. Who does not look at the answer, or looks at a number "
          "that was read before, sells what is not there.",
-         "DECR 是原子的：不会少算一次。但它可以减到零，也可以减到负数，返回值才是判断的依据。不看返"
+         "DECR "
+         "是原子的：不会少算一次。\n但它可以减到零，也可以减到负数，返回值才是判断的依据。不看返"
          "回值，或者只看之前读到的数字，就会卖出不存在的货。"),
      .expected = {{LAB_OVERSOLD, 3}}, .leads_to = "check-first", .cast = {TWO(decr_only)},
      MOVES(blind_decr)},
     {LESSON(
-         "45", "renew-xx", "XX renews whoever's lock it is", "XX 续的可能是别人的约",
-         "NX writes if there is no key, XX if there is one: whose it is, neither asks. A renewal "
+         "45", "renew-xx", "A renewal by SET XX", "用 SET XX 续约",
+         "NX writes if there is no key, XX if there is one: whose it is, neither asks.\nA renewal "
          "by SET with XX succeeds whenever anybody has the lock, and makes it the renewer's. A "
          "renewal has to compare the token in the step that moves the expiry.",
-         "NX 是键不存在才写，XX 是键存在才写：至于是谁的，两者都不问。用带 XX 的 SET 续约，只要有人"
+         "NX 是键不存在才写，XX 是键存在才写：至于是谁的，两者都不问。\n用带 XX 的 SET "
+         "续约，只要有人"
          "持有锁就会成功，并且把锁变成续约者的。续约必须在推迟过期时间的同一步里比较令牌。"),
      .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 6}}, .leads_to = "watchdog",
      .cast = {TWO(renewing)}, MOVES(renew_xx)},
-    {LESSON("46a", "cache-set", "Database and cache, both written", "数据库和缓存双写",
-            "The database counts down exactly. Then each writes the number it got to the cache, "
-            "and the two writes arrive in another order than the two counts: the older number "
-            "stays, for as long as nobody buys. Who believes the cache sells what is gone.",
-            "数据库扣减得很准确。之后各自把得到的数字写入缓存，而两次写入到达的先后与两次扣减相反："
-            "旧数"
-            "字留了下来，直到有人再买。相信缓存的人就会卖出已经没有的货。"),
+    {LESSON(
+         "46a", "cache-set", "Database and cache, both written", "数据库和缓存双写",
+         "The database counts down exactly.\nThen each writes the number it got to the cache, "
+         "and the two writes arrive in another order than the two counts: the older number "
+         "stays, for as long as nobody buys. Who believes the cache sells what is gone.",
+         "数据库扣减得很准确。\n之后各自把得到的数字写入缓存，而两次写入到达的先后与两次扣减相反："
+         "旧数"
+         "字留了下来，直到有人再买。相信缓存的人就会卖出已经没有的货。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "cache-deleted", .beside = TAP_POSTGRES,
      .cast = {TWO(writing_both), {SAYS(writing_both)}}, .units = 2, MOVES(cache_set)},
     {LESSON(
-         "46b", "cache-deleted", "One of the two decides, the other is deleted",
-         "只由一方决定，另一方删除",
+         "46b", "cache-deleted", "The database decides, the cache is deleted",
+         "数据库决定，缓存删除",
          "The number in the database decides, by a condition in the statement that counts; the "
          "cache only saves a question, and is deleted, not written: two deletions do not mind "
-         "their order. What an old number in a cache costs then is one question more.",
+         "their order.\nWhat an old number in a cache costs then is one question more.",
          "由数据库里的数字决定，条件就写在扣减的那条语句里；缓存只是省一次查询，并且是删除，不是写"
-         "入：两次删除谁先谁后都一样。这样，缓存里的旧数字最多只多费一次查询。"),
+         "入：两次删除谁先谁后都一样。\n这样，缓存里的旧数字最多只多费一次查询。"),
      .leads_to = "session-writes", .beside = TAP_POSTGRES,
      .cast = {TWO(deleting_cache), {SAYS(deleting_cache)}}, .units = 2, MOVES(cache_deleted)},
-    {LESSON(
-         "47a", "basket-in-turn", "Stock, order and points, locked in turn",
-         "库存、订单、积分，逐个加锁",
-         "A purchase changes three things, each with a lock of its own. One program takes them "
-         "in the order in which it writes, another one in the order in which it reads. Each "
-         "order is fine, and together they are a circle: with three locks there are more of "
-         "them, and longer ones.",
-         "一次购买要改三样东西，各有一把锁。一个程序按写的顺序加锁，另一个按读的顺序加锁。各自都没"
-         "错，合在一起就成了环：锁有三把，环更多，也更长。"),
+    {LESSON("47a", "basket-in-turn", "Stock, order and points, locked in turn",
+            "库存、订单、积分，逐个加锁",
+            "A purchase changes three things, each with a lock of its own. One program takes them "
+            "in the order in which it writes, another one in the order in which it reads.\nEach "
+            "order is fine, and together they are a circle: with three locks there are more of "
+            "them, and longer ones.",
+            "一次购买要改三样东西，各有一把锁。一个程序按写的顺序加锁，另一个按读的顺序加锁。\n各自"
+            "都没"
+            "错，合在一起就成了环：锁有三把，环更多，也更长。"),
      .expected = {{LAB_DEADLOCK, 5}}, .leads_to = "basket-at-once",
      .cast = {{SAYS(stock_first)}, {SAYS(points_first)}}, BASKET_LOCKS, MOVES(basket_in_turn)},
-    {LESSON("47b", "basket-at-once", "Stock, order and points under one multi lock",
-            "库存、订单、积分，一把联锁",
-            "The multi lock takes the three in the order of their names, all or nothing, and its "
-            "holder changes all three. Who is refused the first holds none, so that nobody waits "
-            "in a circle. It excludes; it does not make three writes one.",
-            "联锁按名字的顺序拿三把锁，要么全有，要么全无；持有者再去改三样东西。第一把就被拒的人手"
-            "里什"
-            "么也没有，所以不会循环等待。它只管互斥，并不能把三次写入变成一次。"),
+    {LESSON(
+         "47b", "basket-at-once", "Stock, order and points under one multi lock",
+         "库存、订单、积分，一把联锁",
+         "The multi lock takes the three in the order of their names, all or nothing, and its "
+         "holder changes all three.\nWho is refused the first holds none, so that nobody waits "
+         "in a circle. It excludes; it does not make three writes one.",
+         "联锁按名字的顺序拿三把锁，要么全有，要么全无；持有者再去改三样东西。\n第一把就被拒的人手"
+         "里什"
+         "么也没有，所以不会循环等待。它只管互斥，并不能把三次写入变成一次。"),
      .leads_to = "basket-half", .cast = {BASKET(basket), BASKET(basket), BASKET(basket)},
      BASKET_LOCKS, MOVES(basket_at_once)},
-    {LESSON("47c", "basket-half", "Three locks held, and the second write fails",
-            "三把锁都在手，第二次写入失败",
-            "All three locks are held, so nobody sees the writes half done, until the second one "
-            "fails. Then the locks are freed, and half done is how it stays: the count is down, "
-            "and there is no order. A lock undoes nothing; what must be whole is one script or one "
-            "transaction.",
-            "三把锁都在手里，没人能看到写了一半的样子，直到第二次写入失败。随后锁释放了，一半就永远"
-            "是一"
-            "半：库存扣了，订单没有。锁不会撤销任何事；必须完整的，就放进一个脚本或一个事务。"),
+    {LESSON(
+         "47c", "basket-half", "Three locks held, and the second write fails",
+         "三把锁都在手，第二次写入失败",
+         "All three locks are held, so nobody sees the writes half done, until the second one "
+         "fails.\nThen the locks are freed, and half done is how it stays: the count is down, "
+         "and there is no order. A lock undoes nothing; what must be whole is one script or one "
+         "transaction.",
+         "三把锁都在手里，没人能看到写了一半的样子，直到第二次写入失败。\n随后锁释放了，一半就永远"
+         "是一"
+         "半：库存扣了，订单没有。锁不会撤销任何事；必须完整的，就放进一个脚本或一个事务。"),
      .expected = {{LAB_UNIT_GONE, 2}}, .leads_to = "check-first",
      .cast = {BASKET(half_a_basket), BASKET(basket)}, BASKET_LOCKS, MOVES(basket_half)},
     {LESSON(
          "48a", "delex", "DELEX: compare and delete, without a script",
          "DELEX：比较并删除，不用脚本",
          "DELEX key IFEQ token (Redis 8.4; Valkey 9.0 says DELIFEQ key token) is what the script "
-         "of the articles does, as one command: a late release finds another token, and deletes "
+         "of the articles does, as one command.\nA late release finds another token, and deletes "
          "nothing. It is shorter, and no more than that: the same step, with the same reach.",
          "DELEX key IFEQ token（Redis 8.4；Valkey 9.0 是 DELIFEQ key token）用一条命令做了文章里脚"
-         "本做的事：迟到的释放遇到别人的令牌，什么也不删。它更短，仅此而已：同样的一步，同样的能力"
+         "本做的事。\n迟到的释放遇到别人的令牌，什么也不删。它更短，仅此而已：同样的一步，同样的能"
+         "力"
          "。"),
      .leads_to = "delex-stale", .command = "DELEX", .cast = {TWO(by_delex), {SAYS(by_delex)}},
      .units = 2, MOVES(delex)},
-    {LESSON("48b", "delex-stale", "Compare-and-delete is not a fence", "比较并删除不是防护",
-            "DELEX protects the release, as the script did. The write before it was sent by a "
+    {LESSON("48b", "delex-stale", "DELEX, and a write before it", "DELEX，以及它之前的写入",
+            "DELEX protects the release, as the script did.\nThe write before it was sent by a "
             "holder whose lease had run out, and nobody compared anything there. To refuse that "
             "one, the write itself has to look at the owner, or at a number that grows.",
             "DELEX "
-            "和脚本一样，保护的是释放。在它之前的写入，来自租约已经到期的持有者，那里谁也没有比较"
+            "和脚本一样，保护的是释放。\n在它之前的写入，来自租约已经到期的持有者，那里谁也没有比较"
             "什么。要拒绝它，写入本身就得查看持有者，或者一个只增不减的编号。"),
      .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "checked-write", .command = "DELEX",
      .cast = {TWO(by_delex)}, MOVES(delex_stale)},
@@ -473,17 +480,17 @@ const struct lab_scenario scenarios_lines[] = {
          "49a", "increx", "INCREX: a decrement that stops at zero", "INCREX：减到零为止",
          "INCREX stock BYINT -1 LBOUND 0 (Redis 8.8, Valkey 9.2) counts down unless that would "
          "go below zero, and answers what is left and how much it has taken: 0 of it is \"sold "
-         "out\". What DECR left to the client to look at, the server decides.",
+         "out\".\nWhat DECR left to the client to look at, the server decides.",
          "INCREX stock BYINT -1 LBOUND 0（Redis 8.8、Valkey 9.2）扣减库存，但不会低于零，并返回剩余"
-         "多少、扣了多少：扣了 0 就是售罄。DECR 留给客户端去看的事，由服务器来决定。"),
+         "多少、扣了多少：扣了 0 就是售罄。\nDECR 留给客户端去看的事，由服务器来决定。"),
      .leads_to = "increx-twice", .command = "INCREX", .cast = {TWO(by_increx)}, MOVES(increx)},
-    {LESSON("49b", "increx-twice", "A bounded decrement is not one order per buyer",
-            "有下限的扣减不等于一人一单",
-            "INCREX knows the stock, and no buyers. Two clicks of one buyer are two decrements, "
+    {LESSON("49b", "increx-twice", "INCREX, and two clicks of one buyer",
+            "INCREX，同一个买家点两下",
+            "INCREX knows the stock, and no buyers.\nTwo clicks of one buyer are two decrements, "
             "each of them in order, and two orders. What the count and the orders promise "
             "together, one step has to check together: that is a script still.",
             "INCREX "
-            "只认库存，不认买家。同一个买家点两下，就是两次扣减，每次都合规，却是两张订单。库存和"
+            "只认库存，不认买家。\n同一个买家点两下，就是两次扣减，每次都合规，却是两张订单。库存和"
             "订单共同的承诺，要在一步里一起检查：这仍然要靠脚本。"),
      .expected = {{LAB_TWO_ORDERS, 3}}, .leads_to = "one-per-buyer", .command = "INCREX",
      .cast = {CLICKS(by_increx)}, .units = 2, MOVES(increx_twice)},
