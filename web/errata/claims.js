@@ -259,7 +259,7 @@ export const errataMessages = inBoth({
   ],
   'delex.true': [
     'So it does, since Redis 8.4 (Valkey 9.0: DELIFEQ). It is no fence: a late write is let in as before.',
-    '确实如此，自 Redis 8.4 起（Valkey 9.0 是 DELIFEQ）。但它不是防护：迟到的写入照样放行。',
+    '确实如此，自 Redis 8.4 起（Valkey 9.0 是 DELIFEQ）。但它代替不了防护令牌：迟到的写入照样放行。',
   ],
   'delex.why': [
     'It compares and deletes in one step, as the script did, and guards the release alone. The write has to be checked where it is done.',

@@ -20,8 +20,8 @@ static const struct {
     const char *command, *lacks;
     unsigned redis, valkey;
 } table[] = {
-    {"DELEX", "redis-server 8.4, or valkey-server 9.2 in its place", 8004, 9002},
-    {"INCREX", "redis-server 8.8, or valkey-server 9.2 in its place", 8008, 9002},
+    {"DELEX", "redis-server >= 8.4 / valkey-server >= 9.2", 8004, 9002},
+    {"INCREX", "redis-server >= 8.8 / valkey-server >= 9.2", 8008, 9002},
 };
 
 /* "Redis server v=7.0.15 sha=...", "Valkey server v=9.1.2 sha=..."; "" when it cannot be asked. */
