@@ -114,6 +114,9 @@ export function chooser({ t }, { scenarios, current, read, go, isWide }) {
       h('summary', h('h2', { id: 'chooser-title', text: t('list.title') })),
       h('a.own', { href: '/lab?schedule=', text: t('own.choose') }),
       h('a.own', { href: '/lab/errata', text: t('theme.articles') }),
+      h('a.own', { href: '/lab?lesson=45', text: t('lesson.title', { minutes: 45 }) }),
+      h('a.own', { href: '/lab?lesson=90', text: t('lesson.title', { minutes: 90 }) }),
+      h('a.own', { href: '/lab?lesson=words', text: t('lesson.words') }),
       groups,
     ),
   );

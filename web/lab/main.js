@@ -8,6 +8,7 @@ import { LAB_LINKS, frameMessages, mountFrame } from '../shared/frame.js';
 import { createI18n } from '../shared/i18n.js';
 import { session } from '../shared/storage.js';
 import { PAIRS, byTheme, chooser, partnerOf, playAddress, scenarioLink } from './chooser.js';
+import { glossed, lessonPage } from './lessons.js';
 import { labMessages } from './messages.js';
 import { createPlayer } from './player.js';
 import { prediction } from './predict.js';
@@ -51,12 +52,18 @@ function readPlace() {
   };
   return {
     ...{ run: query.get('run'), step: count('step', Infinity, null), beside: query.get('beside') },
-    ...{ schedule: query.get('schedule'), units: count('units', 16, 1), actors: count('actors', 4, 2) },
+    ...{
+      schedule: query.get('schedule'),
+      lesson: query.get('lesson'),
+      units: count('units', 16, 1),
+      actors: count('actors', 4, 2),
+    },
   };
 }
 
-function addressOf({ run, step, beside, schedule = null, units, actors }) {
+function addressOf({ run, step, beside, schedule = null, lesson = null, units, actors }) {
   const query = new URLSearchParams();
+  if (lesson) query.set('lesson', lesson);
   if (run) query.set('run', run);
   if (schedule !== null) return `/lab?${new URLSearchParams({ run, schedule, units, actors })}`;
   if (step) query.set('step', step);
@@ -76,7 +83,7 @@ function opening(scenario) {
     'header.opening',
     h('p.eyebrow', t('scenario.number', { number: scenario.number })),
     h('h1', { tabindex: -1, text: scenario.title }),
-    h('p.lead', scenario.lesson),
+    h('p.lead', glossed(i18n, scenario.lesson)),
   );
 }
 
@@ -96,6 +103,36 @@ function pairs() {
   return h('section.pairs', h('h2', t('lab.pairs')), h('p.muted', t('lab.pairs.hint')), h('ul', PAIRS.map(link)));
 }
 
+/* What was guessed of what was played since, and how it was. */
+function guessesMade() {
+  const made = scenarios.filter(({ name }) => guesses[name] && read.has(name));
+  const brokenIn = ({ expected }) => (expected.length > 0 ? expected.map(({ promise }) => promise) : ['kept']);
+  const isRight = (scenario) => brokenIn(scenario).includes(guesses[scenario.name]);
+  const words = (scenario) => ({
+    guess: t(`promise.${guesses[scenario.name]}`),
+    broken: brokenIn(scenario)
+      .map((promise) => t(`promise.${promise}`))
+      .join(' / '),
+  });
+  if (made.length === 0) return null;
+  return h(
+    'section.guesses',
+    h('h2', t('guesses.title', { right: made.filter(isRight).length, count: made.length })),
+    h(
+      'ul',
+      made.map((one) =>
+        h(
+          'li',
+          { 'data-right': isRight(one) ? 'yes' : 'no' },
+          scenarioLink(one, go),
+          ' ',
+          t('guesses.row', words(one)),
+        ),
+      ),
+    ),
+  );
+}
+
 function cover() {
   const first = scenarios[0];
   return h(
@@ -107,6 +144,7 @@ function cover() {
       ['guess', 'step', 'cure'].map((key) => h('li', t(`lab.how.${key}`))),
     ),
     first ? h('p.next', `${t('lab.begin')} `, scenarioLink(first, go, { class: 'button' })) : null,
+    guessesMade(),
     pairs(),
   );
 }
@@ -249,7 +287,7 @@ function showRuns(list, keepsFocus) {
       { class: list.length > 1 ? 'views pair' : 'views' },
       views.map(({ node }) => node),
     ),
-    h('footer.after', besideField(), h('p', link), ownLinks(list)),
+    h('footer.after', besideField(), h('p', link), ownLinks(list), h('p.small.muted', t('exercise'))),
   );
   onStep(Math.min(place.step ?? 1, count));
   if (keepsFocus) return;
@@ -335,7 +373,7 @@ function showChooser() {
   aside.replaceChildren(
     chooser(i18n, {
       scenarios,
-      current: place.schedule === null ? place.run : '',
+      current: place.schedule === null && !place.lesson ? place.run : '',
       read,
       go,
       isWide: isWide.matches,
@@ -358,6 +396,15 @@ async function show({ keepsFocus = false } = {}) {
   showChooser();
   if (place.schedule !== null) {
     await showOwn();
+    return;
+  }
+  if (place.lesson) {
+    const page = lessonPage(i18n, place.lesson, find);
+    document.title = `${page.title} · ${t('lab.title')}`;
+    article.replaceChildren(page.node);
+    const sought = document.getElementById(location.hash.slice(1));
+    sought?.classList.add('sought');
+    sought?.scrollIntoView();
     return;
   }
   document.title = scenario ? `${scenario.number} ${scenario.title} · ${t('lab.title')}` : t('lab.title');

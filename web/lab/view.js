@@ -5,6 +5,7 @@
  */
 import { h, setAttribute, setText } from '../shared/dom.js';
 import { isCounter } from './analyse.js';
+import { glossed } from './lessons.js';
 import { guardSource } from './service.js';
 import { createSource } from './source.js';
 import { createTimeline, sign } from './timeline.js';
@@ -128,7 +129,7 @@ function stepItem(step, mark, { t, onChoose, onLook }) {
 
 /* ---- verdict ----------------------------------------------------------------------------------- */
 
-function createVerdict(run, { t, whose, guess, next, onChoose }) {
+function createVerdict(run, { i18n, t, whose, guess, next, onChoose }) {
   const { broken, isExpected, failure } = run.verdict;
   const isRight = guess === (broken.length === 0 ? 'kept' : broken.find(({ promise }) => promise === guess)?.promise);
   const said = isRight ? t('verdict.right') : t('verdict.wrong', { promise: t(`promise.${guess}`) });
@@ -150,7 +151,7 @@ function createVerdict(run, { t, whose, guess, next, onChoose }) {
     h('h3', `${whose}${t('verdict.title')}`),
     broken.length === 0 ? h('p.outcome', t('verdict.kept')) : h('ul.outcome', broken.map(item)),
     isExpected ? null : h('p.unexpected', `${t('verdict.unexpected')} ${failure ?? ''}`),
-    run.explanation ? h('p', run.explanation) : null,
+    run.explanation ? h('p', glossed(i18n, run.explanation)) : null,
     guess ? h('p', { class: 'guess', 'data-right': isRight ? 'yes' : 'no', text: said }) : null,
     next ? h('p.next', `${t('verdict.next')} `, next) : null,
   );
@@ -209,7 +210,7 @@ export function createView(run, { i18n, columns, guess, next, heading, onChoose 
   const whose = heading ? `${run.number} · ` : ''; /* parts of two runs may follow each other */
   const detail = createDetail(run, whose, t);
   const source = createSource(i18n, run.scripts, guardSource);
-  const verdict = createVerdict(run, { t, whose, guess, next, onChoose });
+  const verdict = createVerdict(run, { i18n, t, whose, guess, next, onChoose });
   const later = h('p.later.muted.small', `${whose}${t('verdict.later')}`);
   const more = h('p.muted.small');
   let now = 1;

@@ -71,6 +71,9 @@ test('one guesses first: right, wrong, and not at all', async () => {
   assert.equal(await page.locator('.guess').count(), 0);
   await page.goBack();
   await page.waitForSelector('h1 >> text=A watchdog and a slow holder');
+  await page.goto(`${lab.service.url}/lab`);
+  await page.waitForSelector('h2 >> text=Your guesses: 1 of 2 right');
+  assert.deepEqual(await page.$$eval('.guesses li', (list) => list.map(({ dataset }) => dataset.right)), ['no', 'yes']);
 });
 
 /* ---- going through ----------------------------------------------------------------------------- */
@@ -156,6 +159,25 @@ test('what is worth reading of the code is shown, C and Lua, with the lines mark
   await page.waitForSelector('.code [data-mark=also] >> text=lk_lock_acquire');
   await page.goto(`${lab.service.url}/lab?run=reentrant&step=1`);
   await page.waitForSelector('.code [data-mark=live] >> text=HSET');
+});
+
+/* ---- for a lesson -------------------------------------------------------------------------------- */
+
+test('a lesson has minutes that add up, plays that are there, and its words in the glossary', async () => {
+  for (const [minutes, rows] of [
+    [45, 7],
+    [90, 9],
+  ]) {
+    const page = await open(`/lab?lesson=${minutes}`);
+    await page.waitForSelector('.plan tbody tr');
+    assert.equal(await page.locator('.plan tbody tr').count(), rows);
+    assert.match(await page.textContent('.plan tr:last-child td'), new RegExp(`–${minutes}$`));
+  }
+  const page = await open('/lab?run=fencing-token');
+  await page.waitForSelector('.lead');
+  assert.deepEqual(await page.$$eval('.lead .term', (list) => list.map((link) => link.textContent)), ['holder']);
+  await page.click('.lead .term');
+  await page.waitForSelector('dt#holder.sought');
 });
 
 /* ---- links, two at once --------------------------------------------------------------------------- */
@@ -317,6 +339,8 @@ const VIEWS = [
   ['refused', '/lab?run=checked-write&step=4', '.code [data-mark=live]'],
   ['servers', '/lab?run=empty-restart&step=7', '.code [data-mark=live]'],
   ['long', '/lab?run=lock-step&step=9', '.view'],
+  ['lesson', '/lab?lesson=90', '.plan'],
+  ['words', '/lab?lesson=words', '.words'],
   ['beside', '/lab?run=stale-write&step=3&beside=checked-write', '.view >> nth=1'],
 ];
 
