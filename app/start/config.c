@@ -240,12 +240,23 @@ static bool check_tls(const struct config *config, struct start_error *why)
     return start_error_say(why, "%s: no URL of a Redis is rediss://", flag);
 }
 
+static bool check_fsync(const char *said, struct start_error *why)
+{
+    char shown[64];
+
+    if (!said || strcmp(said, "always") == 0 || strcmp(said, "everysec") == 0 ||
+        strcmp(said, "no") == 0)
+        return true;
+    log_escape(said, shown, sizeof shown);
+    return start_error_say(why, "--redis-fsync: \"%s\" is not always, everysec or no", shown);
+}
+
 bool config_check_redis(const struct config *config, struct start_error *why)
 {
     if (config->sentinel_password &&
         (!config->redis || deployment_kind_of(config->redis) != DEPLOYMENT_SENTINEL))
         return start_error_say(why, "--sentinel-password: goes with --redis redis+sentinel://");
-    if (!check_tls(config, why)) return false;
+    if (!check_tls(config, why) || !check_fsync(config->redis_fsync, why)) return false;
     if (config->redis || !(config->redis_password || config->redis_loader)) return true;
     return start_error_say(why, "%s: the private Redis has no users; give --redis",
                            config->redis_password ? "--redis-password" : "--redis-loader");

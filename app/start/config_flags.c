@@ -33,7 +33,7 @@ static const struct config_flag flags[] = {
     {"--redis-fsync", NULL, "WORD",
      "its appendfsync, always, everysec or no, believed where it keeps an AOF and does not say "
      "[unknown]",
-     FIELD(redis_fsync), .kind = KIND_FSYNC},
+     FIELD(redis_fsync), .kind = KIND_TEXT},
     {"--redis-loader", NULL, "FILE",
      "its first line is USER:PASSWORD, who alone sends scripts to these servers [none: the user "
      "of the URL does]",
@@ -377,12 +377,6 @@ static const char *read_value(const struct config_flag *flag, const char *value,
     case KIND_ORIGINS:
         return cors_read(value, field) ? NULL
                                        : "is no list of origins like https://shop.example, nor *";
-    case KIND_FSYNC:
-        *(const char **)field = value;
-        return strcmp(value, "always") == 0 || strcmp(value, "everysec") == 0 ||
-                       strcmp(value, "no") == 0
-                   ? NULL
-                   : "is not always, everysec or no";
     case KIND_PAUSE:
         return pause_is_read(value, field) ? NULL : "is not a pause in ms like 200 or 200:10";
     }

@@ -21,7 +21,6 @@ typedef enum config_kind {
     KIND_NETWORKS,
     KIND_ORIGINS,
     KIND_PAUSE,
-    KIND_FSYNC,
 } config_kind;
 
 struct config_flag {

@@ -119,7 +119,7 @@ TEST(bad_values_are_named)
          "is no list of addresses like 127.0.0.1:8080,[::1]:8080"},
         {"--log-format", "xml", "is neither text nor json"},
         {"--log-level", "loud", "is not error, warn, info or debug"},
-        {"--redis-fsync", "sometimes|", "is not always, everysec or no"},
+        {"--redis-fsync", "sometimes", "is not always, everysec or no"},
         {"--instance", "a b", "is not 1 to 64 of A-Z a-z 0-9 _ . -"},
         {"--lab", "maybe", "is neither true nor false"},
         {"--data", "", "is not usable"},
