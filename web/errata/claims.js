@@ -166,7 +166,7 @@ export const errataMessages = inBoth({
   ],
   'finally.true': [
     'The block runs for those, too, who were refused: who never had the lock deletes it.',
-    '没拿到锁的人也会执行它：从没有过锁的人把锁删了。',
+    '被拒的人也会执行 finally：从没拿到锁的人把锁删了。',
   ],
   'finally.why': [
     'Put the acquisition before the try, and compare a token as you delete: then neither a stranger nor a late owner frees another’s lock.',
