@@ -76,7 +76,7 @@ images: docker-deps ; @docker/deploy.sh build ## its images alone; PLATFORMS=lin
 down: ; @docker/deploy.sh down $(if $(VOLUMES),--volumes) ## stop it; VOLUMES=1 deletes what was sold, too
 docker-demo: ; @WITH='$(WITH)' docker/deploy.sh demo ## load it through HAProxy, audit, verdict
 docker-test: docker-deps promtool ; @docker/test/run ## bring it up, load it, break it, audit it: every kind
-run: built ; @app/install/try $(O) '$(WITH)' ## serve http://127.0.0.1:8080 with a sale ready to try; WITH=postgres,zookeeper: locks there, too; WITH=payd,book: one that is paid later, all orders in PostgreSQL
+run: built ; @app/install/try $(O) '$(WITH)' ## serve http://127.0.0.1:8080 with a sale ready to try; LISTEN=0.0.0.0 for a class, PORT= STOCK= TITLE=; WITH=postgres,zookeeper: locks there, too; WITH=payd,book: one that is paid later, all orders in PostgreSQL
 topology: deps ; @lockkit/tools/redis_set $(or $(KIND:single=sentinel),sentinel) ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
 test: test-deps promtool haproxy pgbouncer ## the unit and integration tests; starts the servers it needs
 	$(BUILD_ALL) all units itests
@@ -124,7 +124,7 @@ lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdict
 EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,shop.c load.c score.c)) $(O)/libapp.a $(O)/libpostgres.a $(O)/libcommon.a $(O)/liblockkit.a
 exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card; CMD='python3 mine.py': by the search
 	@app/lab/exercises/run --check '$(FILE)'
-	$(BUILD_ALL) $(EXERCISE) $(O)/loadtest $(O)/seckillctl
+	$(BUILD_ALL) -s $(EXERCISE) $(O)/loadtest $(O)/seckillctl
 	@CC='$(CC)' CFLAGS='$(filter -fsanitize%,$(MODE_$(BUILD)))' LDFLAGS='$(LDFLAGS)' LIBS='$(LIBS)' app/lab/exercises/run $(O) '$(FILE)'
 webtest: deps build/webtest/npm.done ## the pages in a real browser (Chromium); pictures of them in build/webtest/
 	$(BUILD_ALL) $(addprefix $(O)/,seckilld seckillctl loadtest lockbench lockcompare report)

@@ -385,6 +385,15 @@ function showChooser() {
   list.scrollTop = isSeen ? scroll : at - list.clientHeight / 2;
 }
 
+function showLesson() {
+  const page = lessonPage(i18n, place.lesson, find);
+  document.title = `${page.title} · ${t('lab.title')}`;
+  article.replaceChildren(page.node);
+  const sought = document.getElementById(location.hash.slice(1));
+  sought?.classList.add('sought');
+  sought?.scrollIntoView();
+}
+
 async function show({ keepsFocus = false } = {}) {
   const scenario = find(place.run);
 
@@ -399,12 +408,7 @@ async function show({ keepsFocus = false } = {}) {
     return;
   }
   if (place.lesson) {
-    const page = lessonPage(i18n, place.lesson, find);
-    document.title = `${page.title} · ${t('lab.title')}`;
-    article.replaceChildren(page.node);
-    const sought = document.getElementById(location.hash.slice(1));
-    sought?.classList.add('sought');
-    sought?.scrollIntoView();
+    showLesson();
     return;
   }
   document.title = scenario ? `${scenario.number} ${scenario.title} · ${t('lab.title')}` : t('lab.title');
