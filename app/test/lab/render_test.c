@@ -185,6 +185,23 @@ TEST(what_a_step_is_not_about_is_named_and_folded)
     free(text);
 }
 
+TEST(steps_need_no_scenario)
+{
+    static struct tap_call both[] = {{.command = lost_command},
+                                     {.command = clock_command, .reply = clock_reply}};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    run.scenario = NULL;
+    run.steps[0].calls = (struct tap_calls){both, 2};
+    assert_non_null(out);
+    render_text_steps(&run, LAB_CHINESE, out);
+    assert_int_equal(fclose(out), 0);
+    assert_has(text, "（另有：时钟）");
+    free(text);
+}
+
 TEST(a_lease_is_a_number_and_the_lab_has_a_lane_of_its_own)
 {
     static struct tap_call take = {.command = take_command, .reply = set_reply};
