@@ -30,7 +30,8 @@ static bool take_on_lost(const struct flag *flag, void *to, const char *value,
     return failure_set(failure, "--%s: \"%s\" is not term, kill or ignore", flag->name, value);
 }
 
-/* "KIND:NAME" or "NAME". A name with a colon needs its kind, so that no new kind changes its sense. */
+/* "KIND:NAME" or "NAME". What stands before a colon and is near a kind is taken for one that is misspelt; else the colon
+   is the name's. */
 static bool read_lock(const char *text, struct ctl_request *out, struct failure *failure)
 {
     const char *colon = strchr(text, ':');
@@ -41,17 +42,18 @@ static bool read_lock(const char *text, struct ctl_request *out, struct failure 
         return failure_set(failure, "--lock: one lock only; \"%.200s\" is a second one", text);
     out->name = colon ? colon + 1 : text;
     out->kind = colon ? kinds_find(text, len) : NULL;
-    if (!*out->name) return failure_set(failure, "--lock: \"%.200s\" has no name", text);
-    if (out->kind || !colon) return true;
+    if (out->kind || !colon) {
+        return *out->name || failure_set(failure, "--lock: \"%.200s\" has no name", text);
+    }
     for (size_t i = 0; kinds_at(i); i++)
         suggest_consider(&near, kinds_at(i)->name);
     if (near.word)
-        return failure_set(failure, "--lock: \"%.*s\" is no kind of lock; did you mean %s:%.100s?",
-                           (int)len, text, near.word, out->name);
-    return failure_set(failure,
-                       "--lock: \"%.100s\" begins with no kind of lock (lockctl run --help lists "
-                       "them); if it is the name of a mutex, write mutex:%.100s",
-                       text, text);
+        return failure_set(failure,
+                           "--lock: \"%.*s\" is no kind of lock; did you mean %s:%.100s? The mutex "
+                           "of this name is mutex:%.100s",
+                           (int)len, text, near.word, out->name, text);
+    out->name = text;
+    return true;
 }
 
 static bool take_lock(const struct flag *flag, void *to, const char *value, struct failure *failure)
@@ -126,7 +128,7 @@ static bool take_url(const struct flag *flag, void *to, const char *value, struc
 
 static const struct flag run_flags[] = {
     {"lock", FLAG_TAKEN, .value = "KIND:NAME", .take = take_lock,
-     .help = "what to hold; NAME alone, without colon, is a mutex"},
+     .help = "what to hold; NAME alone is a mutex, also with colons: job:nightly"},
     ROW_SPAN("wait", wait_ms, "how long to wait for it; 0: try once [forever]"),
     ROW_SPAN("lease", lease_ms, "it ends this long after the last renewal [30000]"),
     ROW_SWITCH("no-renew", is_not_renewed, "it ends with the lease, whatever the command does"),

@@ -35,9 +35,11 @@ static bool is_same(const struct lk_inspection *one, const struct lk_inspection 
 static bool is_confirmed(const struct look *look, const struct lk_inspection *found)
 {
     char answer[16] = "";
+    struct note notes[LK_INSPECT_ROWS];
 
     if (look->request->is_confirmed) return true;
-    show_in_words(found, look->server);
+    note_read(look->client, found, notes);
+    show_in_words(found, look->server, notes);
     (void)fflush(stdout);
     (void)fputs("Break it? Its holder learns of that only at its next renewal. [y/N] ", stderr);
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');

@@ -10,13 +10,15 @@ static int inspect_one(const struct look *look)
 {
     struct lk_inspection found;
     struct lk_error err = {0};
+    struct note notes[LK_INSPECT_ROWS];
 
     if (lk_inspect(look->client, look->request->name, &found, &err) != LK_OK)
         return ctl_complain_of("", &err);
+    note_read(look->client, &found, notes);
     if (look->request->is_json) {
-        show_as_json(&found, look->server);
+        show_as_json(&found, look->server, notes);
     } else {
-        show_in_words(&found, look->server);
+        show_in_words(&found, look->server, notes);
     }
     if (found.layout == LK_LAYOUT_OTHER) return CTL_NO_LOCK;
     return found.layout == LK_LAYOUT_NUMBER || show_is_held(&found) ? CTL_OK : CTL_NOTHING;
@@ -38,7 +40,7 @@ static int list_one(const struct look *look)
 
     while (status == LK_OK && (status = lk_walk_next(walk, &found, &err)) == LK_OK && found) {
         if (look->request->is_json) {
-            show_as_json(found, look->server);
+            show_as_json(found, look->server, NULL);
         } else {
             show_on_a_line(found, look->server);
         }

@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "kinds.h"
+#include "note.h"
 #include "orphans.h"
 #include "signals.h"
 #include "wait.h"
@@ -77,10 +78,15 @@ static int64_t rest_of(const struct run *run)
 static lk_status give_back(struct run *run, struct lk_error *err)
 {
     int64_t rest_ms = rest_of(run);
+    char token[LK_INSPECT_OWNER_MAX];
+
+    (void)snprintf(token, sizeof token, "%s",
+                   run->has_run && run->hold.lock ? lk_lock_token(run->hold.lock) : "");
     lk_status status =
         rest_ms > 0 ? kinds_leave(&run->hold, rest_ms, err) : kinds_release(&run->hold, err);
 
     if (status != LK_OK) return status;
+    note_remove(&run->hold, token);
     if (rest_ms > 0) {
         ctl_tell(run->request, "%s: it ends in %" PRId64 " ms", run->shown, rest_ms);
     } else {
@@ -143,7 +149,10 @@ static int start(struct run *run)
                                                      .extras = extras,
                                                      .names = names});
     run->has_run = run->pid > 0;
-    if (run->has_run) return CTL_OK;
+    if (run->has_run) {
+        note_write(&run->hold, run->pid);
+        return CTL_OK;
+    }
     run->pid = 0;
     (void)ctl_complain("the command cannot be started: %s", strerrordesc_np(errno));
     return errno == E2BIG ? CTL_CANNOT_RUN : CTL_SYSTEM;

@@ -60,6 +60,15 @@ static void print_holder(const struct lk_holder *holder)
     (void)fputs("\n", stdout);
 }
 
+static void print_note(const struct note *note)
+{
+    char text[4 * NOTE_SIZE];
+
+    if (!note->text[0]) return;
+    ctl_escape(note->text, text, sizeof text);
+    (void)printf("by       %s, for %" PRId64 " s\n", text, note->age_ms / 1000);
+}
+
 static void print_waiter(const struct lk_waiter *waiter)
 {
     char owner[OWNER_MAX_SHOWN];
@@ -75,7 +84,7 @@ static void print_rest(const char *what, size_t count)
     if (count > LK_INSPECT_ROWS) (void)printf("%-8s and %zu more\n", what, count - LK_INSPECT_ROWS);
 }
 
-void show_in_words(const struct lk_inspection *found, const char *server)
+void show_in_words(const struct lk_inspection *found, const char *server, const struct note *notes)
 {
     char name[NAME_MAX_SHOWN];
 
@@ -84,8 +93,10 @@ void show_in_words(const struct lk_inspection *found, const char *server)
     if (server) (void)printf("server   %s\n", server);
     (void)printf("kind     %s\n", lk_layout_name(found->layout));
     (void)printf("shape    %s\n", lk_layout_meaning(found->layout));
-    for (size_t i = 0; i < rows_of(found->holder_count); i++)
+    for (size_t i = 0; i < rows_of(found->holder_count); i++) {
         print_holder(&found->holders[i]);
+        if (notes) print_note(&notes[i]);
+    }
     print_rest("holder", found->holder_count);
     for (size_t i = 0; i < rows_of(found->waiter_count); i++)
         print_waiter(&found->waiters[i]);
@@ -185,7 +196,7 @@ static void print_json_left(int64_t left_ms)
     }
 }
 
-static void print_json_rows(const struct lk_inspection *found)
+static void print_json_rows(const struct lk_inspection *found, const struct note *notes)
 {
     (void)fputs(",\"holders\":[", stdout);
     for (size_t i = 0; i < rows_of(found->holder_count); i++) {
@@ -196,6 +207,11 @@ static void print_json_rows(const struct lk_inspection *found)
         (void)printf(",\"holds\":%" PRId64 ",\"writes\":%s", holder->holds,
                      holder->is_writer ? "true" : "false");
         print_json_left(holder->left_ms);
+        if (notes && notes[i].text[0]) {
+            (void)fputs(",\"by\":", stdout);
+            print_json_text(notes[i].text);
+            (void)printf(",\"for_ms\":%" PRId64, notes[i].age_ms);
+        }
         (void)putchar('}');
     }
     (void)fputs("],\"waiters\":[", stdout);
@@ -208,7 +224,7 @@ static void print_json_rows(const struct lk_inspection *found)
     (void)putchar(']');
 }
 
-void show_as_json(const struct lk_inspection *found, const char *server)
+void show_as_json(const struct lk_inspection *found, const char *server, const struct note *notes)
 {
     print_json_name(found->key);
     if (server) {
@@ -220,7 +236,7 @@ void show_as_json(const struct lk_inspection *found, const char *server)
     print_json_left(left_of(found));
     (void)printf(",\"holder_count\":%zu,\"waiter_count\":%zu", found->holder_count,
                  found->waiter_count);
-    print_json_rows(found);
+    print_json_rows(found, notes);
     if (found->layout == LK_LAYOUT_PERMITS || found->layout == LK_LAYOUT_NUMBER)
         (void)printf(",\"number\":%" PRId64, found->number);
     if (found->fence > 0) (void)printf(",\"fence\":%" PRIu64, found->fence);

@@ -8,12 +8,12 @@
 
 #include "lockkit/inspect.h"
 
-#include "ctl.h"
+#include "note.h"
 
-/* server: NULL when there is only one. */
-void show_in_words(const struct lk_inspection *found, const char *server);
+/* server: NULL when there is only one. notes: of the holders; NULL: they are not told. */
+void show_in_words(const struct lk_inspection *found, const char *server, const struct note *notes);
 void show_on_a_line(const struct lk_inspection *found, const char *server);
-void show_as_json(const struct lk_inspection *found, const char *server);
+void show_as_json(const struct lk_inspection *found, const char *server, const struct note *notes);
 
 /* Whether somebody holds it, now. */
 bool show_is_held(const struct lk_inspection *found);

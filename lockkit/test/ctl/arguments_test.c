@@ -119,6 +119,16 @@ TEST(a_kind_stands_before_the_first_colon)
     }
 }
 
+TEST(a_name_may_have_colons)
+{
+    assert_int_equal(CTL_OK, RUN("--lock", "job:nightly"));
+    assert_kind("mutex", "job:nightly");
+    assert_int_equal(CTL_OK, RUN("--lock", "shop:cart:17:"));
+    assert_kind("mutex", "shop:cart:17:");
+    assert_int_equal(CTL_OK, RUN("--lock", ":x"));
+    assert_kind("mutex", ":x");
+}
+
 TEST(several_servers_make_a_redlock)
 {
     static const char *const words[] = {"run", "--lock", "x", "true", NULL};
@@ -205,7 +215,7 @@ TEST(what_is_wrong_is_named_with_the_way_out)
         {{"run", "true"}, "--lock KIND:NAME is missing"},
         {{"run", "--lock"}, "--lock: the value is missing"},
         {{"run", "--lock", "fiar:x", "true"}, "did you mean fair:x?"},
-        {{"run", "--lock", "job:1", "true"}, "write mutex:job:1"},
+        {{"run", "--lock", "fiar:x", "true"}, "is mutex:fiar:x"},
         {{"run", "--lock", "fair:", "true"}, "\"fair:\" has no name"},
         {{"run", "--lock", "", "true"}, "\"\" has no name"},
         {{"run", "--lock", "a", "--lock", "b", "true"}, "one lock only"},

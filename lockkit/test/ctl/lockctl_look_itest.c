@@ -62,11 +62,16 @@ TEST(each_kind_is_inspected_listed_and_broken)
         assert_int_equal(0, LKC_DO(server, "inspect", name));
         LKC_PUT_OUT(lks_format("name     %s\nkind     %s\n", name, kinds[i].layout));
         LKC_PUT_OUT(lks_format("holder   %s, ", owner));
+        LKS_EVENTUALLY(LKC_DO(server, "inspect", name) == 0 &&
+                           strstr(lkc_output(), "\nby       pid "),
+                       SOON_MS); /* it is noted once the command runs */
+        LKC_PUT_OUT(": sh, for 0 s\n");
 
         assert_int_equal(0, LKC_DO(server, "inspect", "--json", name));
         LKC_PUT_OUT(
             lks_format("{\"name\":\"%s\",\"kind\":\"%s\",\"held\":true", name, kinds[i].layout));
         LKC_PUT_OUT(lks_format("{\"owner\":\"%s\",", owner));
+        LKC_PUT_OUT(": sh\",\"for_ms\":");
 
         assert_int_equal(0, LKC_DO(server, "list", "--match", name));
         const char *words = lks_format("%-9s ", kinds[i].layout);
