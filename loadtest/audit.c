@@ -171,6 +171,19 @@ static bool print_lost(const struct ask *ask, void *arg)
     return true;
 }
 
+/* Without the clients' words: what there was to judge, in one line. */
+static void print_without_clients(const struct facts *facts, const struct audit_result *result)
+{
+    int counts[] = {[AUDIT_PASS] = 0, [AUDIT_FAIL] = 0, [AUDIT_VOID] = 0};
+
+    for (int i = 0; i < result->check_count; i++)
+        if (result->checks[i].name) counts[result->checks[i].verdict]++;
+    (void)printf("as far as Redis%s can tell %s is wrong: %d checks pass, %d need --clients%s\n",
+                 facts->has_operators ? " and the operators' log" : " alone",
+                 counts[AUDIT_FAIL] > 0 ? "something" : "nothing", counts[AUDIT_PASS],
+                 counts[AUDIT_VOID], facts->has_operators ? "" : ", or --operators");
+}
+
 static void print_lines(const struct arguments *arguments, const struct facts *facts,
                         const struct audit_result *result)
 {
@@ -178,7 +191,7 @@ static void print_lines(const struct arguments *arguments, const struct facts *f
                  facts->is_alone ? "" : arguments->sale);
     for (int i = 0; i < result->check_count; i++) {
         const struct audit_check *check = &result->checks[i];
-        if (!check->name) continue;
+        if (!check->name || (check->verdict == AUDIT_VOID && !facts->has_clients)) continue;
         (void)printf("  %-4s  %-20s  %s\n", audit_verdict_name(check->verdict), check->name,
                      check->words);
     }
@@ -187,8 +200,9 @@ static void print_lines(const struct arguments *arguments, const struct facts *f
         (void)printf("accepted orders lost: %zu of %zu\n", result->lost, result->accepted);
     (void)audit_each_lost(facts, print_lost, NULL, NULL); /* the count stands without them */
     for (int i = 0; i < result->check_count; i++)
-        if (result->checks[i].verdict == AUDIT_VOID)
+        if (result->checks[i].verdict == AUDIT_VOID && facts->has_clients)
             (void)printf("could not be checked: %s\n", result->checks[i].claim);
+    if (!facts->has_clients) print_without_clients(facts, result);
     for (int i = 0; i < result->promise_count; i++)
         if (audit_promise_verdict(&promises[i], result) == AUDIT_FAIL)
             (void)printf("promise broken: %s\n", promises[i].text);
