@@ -14,11 +14,13 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "base/progress.h"
+#include "base/runs.h"
 #include "common/folder.h"
 #include "common/streams.h"
 #include "measure/bench.h"
 #include "measure/compare.h"
 #include "tell/bench_report.h"
+#include "tell/csv.h"
 #include "tell/report.h"
 
 enum {
@@ -34,7 +36,7 @@ enum {
 struct folders {
     char out[RUN_PATH_MAX];    /* absolute */
     char run[RUN_PATH_MAX];    /* a new one in it */
-    char result[RUN_PATH_MAX]; /* out/result.json */
+    char result[RUN_PATH_MAX]; /* run/result.json; at the end of the run also in out */
 };
 
 static bool make_run_folder(const struct options *options, struct folders *folders,
@@ -48,9 +50,9 @@ static bool make_run_folder(const struct options *options, struct folders *folde
         return failure_set(failure, "--out: %s: %s", options->out, failure_errno_text());
     moment_stamp(stamp, sizeof stamp);
     (void)snprintf(folders->out, sizeof folders->out, "%.896s", absolute);
-    (void)snprintf(folders->result, sizeof folders->result, "%.896s/result.json", absolute);
     (void)snprintf(folders->run, sizeof folders->run, "%.896s/run-%s-%ld", absolute, stamp,
                    (long)getpid());
+    (void)snprintf(folders->result, sizeof folders->result, "%.980s/result.json", folders->run);
     return mkdir(folders->run, 0755) == 0 ||
            failure_set(failure, "%s: %s", folders->run, failure_errno_text());
 }
@@ -199,6 +201,30 @@ static int run_service(const struct options *given, const struct folders *folder
     return status;
 }
 
+/* The same file under its second name, DIR/result.json: of two runs at once the last one's, each has its own. */
+static bool publish(const struct folders *folders, struct failure *failure)
+{
+    char csv[RUN_PATH_MAX + 16], part[RUN_PATH_MAX + 32], place[RUN_PATH_MAX + 32];
+
+    (void)snprintf(csv, sizeof csv, "%.980s/result.csv", folders->run);
+    bool is_good = csv_write(csv, folders->result, failure);
+    for (int i = 0; i < 2 && is_good; i++) {
+        (void)snprintf(part, sizeof part, "%.900s/result.%ld.part", folders->out, (long)getpid());
+        (void)snprintf(place, sizeof place, "%.900s/result.%s", folders->out, i ? "csv" : "json");
+        is_good = (link(i ? csv : folders->result, part) == 0 && rename(part, place) == 0) ||
+                  failure_set(failure, "%s: %s", place, failure_errno_text());
+    }
+    return is_good;
+}
+
+static int run_mode(const struct options *options, const struct folders *folders,
+                    struct failure *failure)
+{
+    if (options->is_bench || options->sweep) return run_bench(options, folders, failure);
+    return options->is_compare ? run_compare(options, folders, failure)
+                               : run_service(options, folders, failure);
+}
+
 static int run_all(const struct options *options, struct failure *failure)
 {
     struct folders folders;
@@ -206,9 +232,10 @@ static int run_all(const struct options *options, struct failure *failure)
     if (!raise_file_limit(options, failure)) return -1;
     if (!make_run_folder(options, &folders, failure)) return -1;
     if (!options->is_quiet) (void)printf("results in %s\n", folders.run);
-    if (options->is_bench || options->sweep) return run_bench(options, &folders, failure);
-    return options->is_compare ? run_compare(options, &folders, failure)
-                               : run_service(options, &folders, failure);
+    runs_drop_old(folders.out);
+    int status = run_mode(options, &folders, failure);
+    if (access(folders.result, R_OK) == 0 && !publish(&folders, failure)) return -1;
+    return status;
 }
 
 /* The guards that there are, as the service tells, flawed ones with the fault that they fall by; and the faults. */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "programs.h"
 
@@ -46,16 +47,38 @@ json_t *json_file_words_or_null(const char *words)
     return *words ? json_string(words) : json_null();
 }
 
+/* Lists of numbers on one line: in place, since nothing gets longer. */
+static void join_numbers(char *text)
+{
+    char *to = text;
+    bool is_text = false, is_list = false;
+
+    for (const char *at = text; *at; at++) {
+        if (*at == '"' && (at == text || at[-1] != '\\')) is_text = !is_text;
+        if (!is_text && *at == '[')
+            is_list =
+                at[1 + strcspn(at + 1, "\"[{]")] == ']'; /* neither text nor anything nested */
+        if (!is_text && *at == ']') is_list = false;
+        bool is_blank = is_list && (*at == '\n' || *at == ' ');
+        if (!is_blank) *to++ = *at;
+    }
+    *to = '\0';
+}
+
 bool json_file_write(const char *path, json_t *object, struct failure *failure)
 {
     char part[RUN_PATH_MAX + 16];
+    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 
     (void)snprintf(part, sizeof part, "%.1000s.part", path);
-    int failed = json_dump_file(object, part, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     json_decref(object);
-    if (failed || rename(part, path) != 0)
-        return failure_set(failure, "%s: %s", path, failure_errno_text());
-    return true;
+    FILE *file = text ? fopen(part, "we") : NULL;
+    if (file) join_numbers(text);
+    bool is_good = file && fputs(text, file) >= 0;
+    if (file) is_good = fclose(file) == 0 && is_good;
+    free(text);
+    return (is_good && rename(part, path) == 0) ||
+           failure_set(failure, "%s: %s", path, failure_errno_text());
 }
 
 /* ---- lines ---- */

@@ -277,7 +277,10 @@ static bool measure_point(void *arg, long round, int which)
                     progress_step(&stage->bench->progress, far), round, stage->rounds, point->guard,
                     point->connections, point->batch, count.per_s,
                     count.accepted > 0 ? count.since.round_trips / (double)count.accepted : 0.0,
-                    count.doubt[0] ? "  VOID: " : "", count.doubt);
+                    count.doubt[0] ? "  VOID: " : "",
+                    count.doubt[0]        ? count.doubt
+                    : count.accepted == 0 ? "  nobody got the lock in time: no order in this round"
+                                          : "");
     return true;
 }
 

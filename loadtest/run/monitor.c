@@ -4,6 +4,7 @@
  */
 #include "monitor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ bool monitor_open(struct monitor *monitor, const struct drive_target *target, co
 
     *monitor = (struct monitor){
         .sale = sale,
+        .samples_path = samples_path,
         .service = target->service,
         .initial = target->options->stock,
         .left = target->options->stock,
@@ -47,8 +49,10 @@ static void sample_stock(struct monitor *monitor)
         return;
     }
     monitor->left = left;
-    (void)fprintf(monitor->samples, "{\"t\":%" PRId64 ",\"e\":\"sample\",\"left\":%" PRId64 "}\n",
-                  moment_ns(), left); /* ferror() tells in monitor_close */
+    int written =
+        fprintf(monitor->samples, "{\"t\":%" PRId64 ",\"e\":\"sample\",\"left\":%" PRId64 "}\n",
+                moment_ns(), left);
+    if (written < 0) monitor->samples_errno = errno; /* ferror() tells in monitor_close */
 }
 
 static bool is_answer(const char *line)
@@ -119,19 +123,21 @@ void monitor_tick(struct monitor *monitor, const struct drive *drive)
 
 bool monitor_close(struct monitor *monitor, const struct drive *drive, struct failure *failure)
 {
+    const char *path = monitor->samples_path;
     bool is_good = true;
 
     if (monitor->samples) {
         sample_stock(monitor);
         count_replies(monitor, drive);
         show(monitor, 1);
-        is_good = !ferror(monitor->samples);
-        is_good = fclose(monitor->samples) == 0 && is_good;
+        bool was_full = ferror(monitor->samples);
+        is_good = fclose(monitor->samples) == 0 && !was_full;
+        if (was_full) errno = monitor->samples_errno; /* of then */
     }
     if (monitor->has_line) (void)putchar('\n');
     for (int i = 0; i < INSTANCES_MAX; i++)
         if (monitor->files[i]) (void)fclose(monitor->files[i]); /* read only */
     ledger_close(monitor->ledger);
     *monitor = (struct monitor){.ledger = NULL};
-    return is_good || failure_set(failure, "the stock samples could not be written");
+    return is_good || failure_set(failure, "%s: %s", path, failure_errno_text());
 }

@@ -15,6 +15,8 @@ struct monitor {
     const struct service *service; /* borrowed */
     struct ledger *ledger;         /* owned; NULL while Redis is out of reach */
     FILE *samples;                 /* owned */
+    const char *samples_path;      /* borrowed */
+    int samples_errno;             /* of the last that could not be written */
     FILE *files[INSTANCES_MAX];    /* owned: the buyers' ledgers, read as they grow */
     int64_t initial, left;         /* left: as last seen */
     int64_t paid;                  /* units, where that is asked for; else -1 */

@@ -258,10 +258,20 @@ static bool is_one_of(const char *const names[], const char *name)
     return false;
 }
 
+/* The first of the list is the mode. */
+static bool refuse(const char *flag, const char *const with[], struct failure *failure)
+{
+    char words[200] = "";
+
+    for (size_t i = 1; with[i]; i++)
+        (void)snprintf(words + strlen(words), sizeof words - strlen(words), " --%s", with[i]);
+    return failure_set(failure, "--%s: does not go with --%s, which takes%s", flag, with[0], words);
+}
+
 static bool check_sweep(const struct options *options, struct failure *failure)
 {
     if (options->sweep && options->not_for_sweep)
-        return failure_set(failure, "--%s: does not go with --sweep", options->not_for_sweep);
+        return refuse(options->not_for_sweep, with_sweep, failure);
     if (options->sweep && options->repeat > ROUNDS_MAX)
         return failure_set(failure, "--repeat: at most %d rounds with --sweep", ROUNDS_MAX);
     return true;
@@ -270,7 +280,7 @@ static bool check_sweep(const struct options *options, struct failure *failure)
 static bool check_bench(const struct options *options, struct failure *failure)
 {
     if (options->is_bench && options->not_for_bench)
-        return failure_set(failure, "--%s: does not go with --bench", options->not_for_bench);
+        return refuse(options->not_for_bench, with_bench, failure);
     if (options->is_bench && options->repeat > ROUNDS_MAX)
         return failure_set(failure, "--repeat: at most %d rounds with --bench", ROUNDS_MAX);
     if (!options->is_bench && (options->orders || options->only_count))

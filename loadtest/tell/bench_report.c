@@ -89,6 +89,14 @@ void bench_report_screen(FILE *to, const struct bench *bench)
     (void)fprintf(
         to, "commit %s; seed %" PRIu64 "; load %.2f before, %.2f after; %.0f s in all\n\n",
         machine->commit, bench->seed, machine->load_before, machine->load_after, bench->seconds);
+    if (machine->load_before > 0.5 * (double)machine->cores)
+        (void)fprintf(to,
+                      "The machine had other work before this began (load %.1f on %ld processors): "
+                      "rates are less, and "
+                      "times more, than it can do;\nratios are spread. Measure again on a quiet "
+                      "one before you conclude "
+                      "anything.\n\n",
+                      machine->load_before, (long)machine->cores);
     if (has_rows) print_rows(to, bench);
     if (bench->orders > 0)
         (void)fprintf(to, "  (Redis: %" PRId64 " orders in %.1f MiB more than before)\n",

@@ -65,17 +65,28 @@ static void print_lost(FILE *to, const struct verify_run *run)
                   audit->lost ? ", named in " : "", run->lost);
 }
 
+/* What was looked at; of a promise that does not hold only what says so. */
+static void print_checks(FILE *to, const struct promise *promise, const struct audit_result *audit)
+{
+    audit_verdict verdict = audit_promise_verdict(promise, audit);
+    const char *between = verdict == AUDIT_PASS ? "" : "by ";
+
+    for (int n = 0; n < promise->check_count; n++) {
+        const struct audit_check *check = &audit->checks[promise->checks[n]];
+        if (!check->name || check->verdict != verdict) continue;
+        (void)fprintf(to, "%s%s", between, check->name);
+        between = ", ";
+    }
+    (void)fputc('\n', to);
+}
+
 static void print_promises(FILE *to, const struct audit_result *audit)
 {
     (void)fputc('\n', to);
     for (int i = 0; i < audit->promise_count; i++) {
         const struct promise *promise = &promises[i];
         (void)fprintf(to, "  %d %-24s %-4s  ", i + 1, promise->text, verdict_words(promise, audit));
-        for (int n = 0; n < promise->check_count; n++) {
-            const char *name = audit->checks[promise->checks[n]].name;
-            if (name) (void)fprintf(to, "%s%s", n ? ", " : "", name);
-        }
-        (void)fputc('\n', to);
+        print_checks(to, promise, audit);
     }
     for (int i = 0; i < audit->check_count; i++) {
         const struct audit_check *check = &audit->checks[i];
@@ -120,8 +131,11 @@ void report_screen(FILE *to, const struct drive_target *target, const struct ver
     const struct summary *summary = &run->summary;
     char load[VERIFY_WORDS_MAX];
 
-    (void)fprintf(to, "\nSale %s: guard %s, %d %s, %ld connections", run->sale, options->guard,
-                  service->count, service->is_ours ? "instances" : "addresses",
+    (void)fprintf(to, "\nSale %s: guard %s, %d %s%s, %ld connections", run->sale, options->guard,
+                  service->count, service->is_ours ? "instance" : "address",
+                  service->count == 1 ? ""
+                  : service->is_ours  ? "s"
+                                      : "es",
                   options->connections[0]);
     if (options->segments) (void)fprintf(to, ", %ld segments", options->segments);
     verify_load_words(run, load);

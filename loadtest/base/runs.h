@@ -1,0 +1,12 @@
+/*
+ * The folders that runs leave behind, run-TIME-PID: the newest are kept.
+ */
+#ifndef LOADTEST_RUNS_H
+#define LOADTEST_RUNS_H
+
+enum { RUNS_KEPT = 10 };
+
+/* Remove all but the newest RUNS_KEPT in `out`, and none whose process still runs. */
+void runs_drop_old(const char *out);
+
+#endif
