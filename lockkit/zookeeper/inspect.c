@@ -37,7 +37,6 @@ static void read_places(char *const *names, size_t count, struct lk_inspection *
     }
 }
 
-/* List the children, by the latest state. */
 static lk_status list(lk_client *client, const char *path, int64_t deadline,
                       struct zookeeper_answer *out, struct lk_error *err)
 {

@@ -103,7 +103,6 @@ static lk_status make(const struct wish *wish, const char *path, struct lk_error
     return status;
 }
 
-/* Read the number of permits. */
 static lk_status read_most(struct wish *wish, struct lk_error *err)
 {
     struct zookeeper_answer answer = {0};

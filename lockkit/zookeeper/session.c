@@ -393,7 +393,6 @@ int64_t zookeeper_session_prove(lk_client *client)
     return is_waiting || due <= now ? now + apart + NS_PER_MS : due;
 }
 
-/* The status of an answer. */
 static lk_status status_of(int code, const char *path, bool is_sent, struct lk_error *err)
 {
     lk_status status = LK_SERVER;

@@ -64,7 +64,6 @@ LK_MUST_CHECK lk_status zookeeper_number_create(lk_client *client, const char *p
                                                 long long number, long long *out_is_made,
                                                 struct lk_error *err);
 
-/* lki_backend's. */
 lk_status zookeeper_permits(const struct lki_permit_list *list, const char *script,
                             long long out_answer[2], struct lk_error *err);
 lk_status zookeeper_latch(const struct lki_counter *counter, const char *script, int64_t number,
@@ -79,7 +78,6 @@ LK_MUST_CHECK lk_status zookeeper_permits_take(const struct lki_permit_list *lis
 void zookeeper_permits_undo(const struct lki_permit_list *list);
 
 struct lki_renewal_conn *zookeeper_renewal_conn_new(lk_client *client);
-/* Have the watchdog check all holds. */
 void zookeeper_renewal_conn_alarm(lk_client *client);
 
 lk_status zookeeper_inspect(lk_client *client, const char *key, bool is_next,

@@ -94,7 +94,6 @@ static inline bool lki_renewal_conn_is_done(const struct lki_renewal_conn *conn)
     return conn->round.count > 0 && conn->events == 0;
 }
 
-/* The status of a verdict in events. */
 lk_status lki_renewal_conn_status(enum lki_verdict verdict);
 
 #endif

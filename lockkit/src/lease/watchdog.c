@@ -91,7 +91,6 @@ static bool end_if_over(lk_lock *lock)
     return true;
 }
 
-/* Schedule the first query of a lease. */
 static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
 {
     struct lki_lease *lease = &lock->lease;

@@ -39,7 +39,6 @@ static bool begin_all(struct lki_quorum *quorum)
     return is_over;
 }
 
-/* The number of servers that have not answered yet. */
 static size_t count_asked(const struct lki_quorum *quorum)
 {
     size_t asked = 0;

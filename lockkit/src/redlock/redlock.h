@@ -63,7 +63,6 @@ struct redlock {
 
 struct redlock *lki_redlock_of(lk_lock *lock);
 
-/* The number of members with this vote. */
 size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote);
 
 /* The end of the member's lease if its vote counts, else 0. */

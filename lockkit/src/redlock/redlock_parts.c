@@ -35,8 +35,6 @@ int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms)
     return node_ms < most_ms ? node_ms : most_ms;
 }
 
-/* ---- calls --------------------------------------------------------------------------------------- */
-
 struct lki_call lki_redlock_call(const struct redlock_member *member, const char *script,
                                  const char *other_key)
 {

@@ -48,7 +48,6 @@ struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes 
 
 /* Pass a pending undo to the pool of the server that has its first key now; arg: the topology. Takes the undo. */
 void lki_topology_undo_later(void *arg, struct lki_pending_undo *undo);
-/* Whether any undo is not confirmed yet. */
 bool lki_topology_has_pending_undo(struct lki_topology *topology);
 
 /* Whether a server is unreachable, or none is known. */

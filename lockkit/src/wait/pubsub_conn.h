@@ -51,12 +51,10 @@ struct lki_pubsub_conn *lki_pubsub_conn_new(const struct lk_client_options *opti
                                             struct lki_node *node, bool is_sharded);
 void lki_pubsub_conn_free(struct lki_pubsub_conn *conn);
 
-/* The number of commands that may still be added. */
 size_t lki_pubsub_conn_room(const struct lki_pubsub_conn *conn);
 /* Add a command to the batch; there is room. The channel must exist until the batch is sent. */
 void lki_pubsub_conn_subscribe(struct lki_pubsub_conn *conn, const struct lki_channel *channel);
 void lki_pubsub_conn_unsubscribe(struct lki_pubsub_conn *conn, const struct lki_channel *channel);
-/* The server has answered one of these commands. */
 void lki_pubsub_conn_answered(struct lki_pubsub_conn *conn);
 
 /* The next timeout of lki_pubsub_conn_tick(); INT64_MAX: none. */

@@ -66,7 +66,6 @@ struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsign
                                   unsigned *out_unanswered, struct lki_pending_undo **out_undo);
 /* Have lki_pool_main() send it. Takes the undo; NULL is fine. */
 void lki_pool_undo_later(struct lki_pool *pool, struct lki_pending_undo *undo);
-/* Whether any undo is not confirmed yet. */
 bool lki_pool_has_pending_undo(struct lki_pool *pool);
 
 /*
