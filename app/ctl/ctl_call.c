@@ -1,13 +1,16 @@
 /*
  * seckillctl's HTTP: one call to the admin port, and its answer in words. One thread.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <curl/curl.h>
 
+#include "base/rfc3339.h"
 #include "common/utf8.h"
 #include "ctl.h"
 #include "http/strict_json.h"
@@ -15,7 +18,8 @@
 enum { TOKEN_SIZE = 512, TIMEOUT_S = 15, SLOWEST_BYTES_S = 1, KEY_MAX_LEN = 64 };
 
 struct response {
-    CURL *curl; /* borrowed; of the call under way */
+    CURL *curl;      /* borrowed; of the call under way */
+    const char *url; /* of --admin; borrowed */
     bool is_list;
     FILE *to; /* borrowed; NULL: stdout */
     long status;
@@ -141,8 +145,10 @@ static int ask(const struct ctl_request *request, const struct ctl_call *call, s
     bool answered = false;
 
     if (!read_authorization(request->token_file, authorization))
-        return ctl_complain("%s: this file with the admin token cannot be read",
-                            request->token_file);
+        return ctl_complain(
+            "%s: this file with the admin token cannot be read: %s; --admin-token or "
+            "SECKILL_ADMIN_TOKEN names another",
+            request->token_file, strerrordesc_np(errno));
     if (snprintf(url, sizeof url, "%s/api/v1/admin/sales%s", request->admin, call->path) >=
         (int)sizeof url)
         return ctl_complain("%s: this URL is too long", request->admin);
@@ -151,6 +157,7 @@ static int ask(const struct ctl_request *request, const struct ctl_call *call, s
     curl = curl_easy_init(); /* the first one sets libcurl up */
     if (!curl) return CTL_UNREACHABLE;
     headers = headers_of(call, authorization);
+    out->url = request->admin;
     answered = perform(curl, url, headers, call, out);
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
@@ -178,16 +185,38 @@ static long long units_of(const json_t *sale)
     return number_of(sale, "initialStock") + number_of(sale, "restocked");
 }
 
+/* As the service says it, and by the clock here where that is another. */
+static void print_moment(const char *name, const json_t *sale, const char *member)
+{
+    const char *moment = text_of(sale, member);
+    char here[64] = "";
+    int64_t at_ms = 0;
+    struct tm parts;
+
+    if (rfc3339_parse(moment, &at_ms)) {
+        time_t at_s = at_ms / 1000;
+
+        if (localtime_r(&at_s, &parts) && parts.tm_gmtoff != 0)
+            (void)strftime(here, sizeof here, "  (%F %T %Z)", &parts);
+    }
+    (void)printf("%-10s %s%s\n", name, moment, here);
+}
+
+/* Units of a restock are for sale a moment later: what is left now is not all. */
 static void print_sale(const json_t *sale)
 {
-    (void)printf("sale       %s\ntitle      %s\nstate      %s\n", text_of(sale, "id"),
-                 text_of(sale, "title"), text_of(sale, "state"));
+    const char *from = json_string_value(json_object_get(sale, "sellableAt"));
+    bool opens_again = from && strcmp(text_of(sale, "state"), "sold_out") == 0;
+
+    (void)printf("sale       %s\ntitle      %s\nstate      %s%s\n", text_of(sale, "id"),
+                 text_of(sale, "title"), text_of(sale, "state"),
+                 opens_again ? ", until the new units are for sale" : "");
     (void)printf("stock      %lld of %lld left\n", number_of(sale, "remaining"), units_of(sale));
-    if (json_object_get(sale, "sellableAt"))
-        (void)printf("restocked  units are for sale from %s\n", text_of(sale, "sellableAt"));
+    if (from)
+        (void)printf("restocked  %lld units, for sale from %s\n", number_of(sale, "cooling"), from);
     (void)printf("guard      %s\n", text_of(sale, "guard"));
-    (void)printf("starts     %s\nends       %s\n", text_of(sale, "startsAt"),
-                 text_of(sale, "endsAt"));
+    print_moment("starts", sale, "startsAt");
+    print_moment("ends", sale, "endsAt");
 }
 
 /* Those in one state. */
@@ -238,6 +267,12 @@ static void print_refusal(const struct response *response, const json_t *problem
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     const char *field = json_string_value(json_object_get(problem, "field"));
 
+    if (!json_object_get(problem, "title")) {
+        (void)ctl_complain(
+            "%s (%ld): this is no answer of seckilld's; is its admin address another?",
+            response->url, response->status);
+        return;
+    }
     (void)ctl_complain("%s (%ld)%s%s%s%s", text_of(problem, "title"), response->status,
                        field ? ": " : "", field ? field : "", detail ? ": " : "",
                        detail ? detail : "");

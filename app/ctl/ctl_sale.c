@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -15,7 +16,24 @@
 
 enum { PATH_SIZE = 256 };
 
-/* "+SECONDS" from now, or a moment of RFC 3339, as JSON; NULL: neither. */
+/* "2026-11-20 10:00", with or without seconds, or a date: by the clock here. */
+static bool read_time_here(const char *text, int64_t *out_ms)
+{
+    static const char *const forms[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
+
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct tm parts = {.tm_isdst = -1};
+        const char *end = strptime(text, forms[i], &parts);
+        time_t at_s = end && !*end ? mktime(&parts) : -1;
+
+        if (at_s < 0) continue;
+        *out_ms = (int64_t)at_s * 1000;
+        return true;
+    }
+    return false;
+}
+
+/* A TIME of the help as JSON; NULL: it is none. */
 static json_t *moment_of(const char *text)
 {
     char moment[RFC3339_SIZE];
@@ -27,7 +45,7 @@ static json_t *moment_of(const char *text)
 
         if (end == text + 1 || *end || seconds < 0) return NULL;
         at_ms = clock_unix_ms() + seconds * 1000;
-    } else if (!rfc3339_parse(text, &at_ms)) {
+    } else if (!rfc3339_parse(text, &at_ms) && !read_time_here(text, &at_ms)) {
         return NULL;
     }
     rfc3339_format(at_ms, moment);
@@ -108,9 +126,13 @@ static int create_with(const struct ctl_request *request, json_t *sale)
     if (!add_segments(sale, request->segments))
         return ctl_complain("--segments: \"%s\" is no number", request->segments);
     if (!add_moment(sale, "startsAt", request->starts))
-        return ctl_complain("--starts: \"%s\" is neither a time nor +SECONDS", request->starts);
+        return ctl_complain("--starts: \"%s\" is no time like 2026-11-20T10:00:00+08:00, "
+                            "\"2026-11-20 10:00\" or +60",
+                            request->starts);
     if (!add_moment(sale, "endsAt", request->ends))
-        return ctl_complain("--ends: \"%s\" is neither a time nor +SECONDS", request->ends);
+        return ctl_complain(
+            "--ends: \"%s\" is no time like 2026-11-20T10:00:00+08:00, \"2026-11-20 10:00\" or +60",
+            request->ends);
     (void)json_object_set_new(sale, "stock", json_integer(stock)); /* its lack would be refused */
     body = json_dumps(sale, JSON_COMPACT);
     exit_status = ctl_call_and_print(request, &(struct ctl_call){.path = "", .body = body});
@@ -210,10 +232,14 @@ static int edit_with(const struct ctl_request *request, json_t *patch)
     if (!add_text(patch, "title", request->title))
         return ctl_complain("--title: \"%s\" is no UTF-8 text", request->title);
     if (!add_moment(patch, "startsAt", request->starts))
-        return ctl_complain("--starts: \"%s\" is neither a time nor +SECONDS", request->starts);
+        return ctl_complain("--starts: \"%s\" is no time like 2026-11-20T10:00:00+08:00, "
+                            "\"2026-11-20 10:00\" or +60",
+                            request->starts);
     if (is_open_end) (void)json_object_set_new(patch, "endsAt", json_null());
     if (!is_open_end && !add_moment(patch, "endsAt", request->ends))
-        return ctl_complain("--ends: \"%s\" is neither a time, +SECONDS nor none", request->ends);
+        return ctl_complain("--ends: \"%s\" is no time like 2026-11-20T10:00:00+08:00, "
+                            "\"2026-11-20 10:00\" or +60, nor none",
+                            request->ends);
     if (!add_waiting(patch, request->admit))
         return ctl_complain("--admit: \"%s\" is no number", request->admit);
     if (json_object_size(patch) == 0) return ctl_complain("sale edit: nothing to change is given");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/streams.h"
 #include "ctl.h"
@@ -53,7 +54,8 @@ static const struct flag flags[] = {
 
 static const char common_help[] =
     "  --admin URL          the service's admin address [http://127.0.0.1:8081] (SECKILL_ADMIN)\n"
-    "  --admin-token FILE   its bearer token [seckill-data/admin.token] (SECKILL_ADMIN_TOKEN)\n"
+    "  --admin-token FILE   its bearer token [seckill-data/admin.token, else\n"
+    "                       /var/lib/seckill/admin.token] (SECKILL_ADMIN_TOKEN)\n"
     "  --book URL, --book-password FILE, --redis URL, --redis-password FILE, --redis-loader FILE,\n"
     "  --sentinel-password FILE, --redis-ca FILE, --redis-cert FILE, --redis-key FILE,\n"
     "  --redis-server-name NAME, --redis-insecure\n"
@@ -76,9 +78,11 @@ static const struct command {
      .help =
          "sale create ID --stock N [--title TEXT] [--starts TIME] [--ends TIME] [--guard NAME]\n"
          "            [--payment AMOUNT:CURRENCY:SECONDS] [--admit N[:draw]] [--segments N]\n"
-         "  Put units up for sale. TIME is 2026-11-20T10:00:00Z, or +SECONDS from now. With "
-         "--payment\n"
-         "  an order is held for so long and is paid by then; AMOUNT is in the minor unit. "
+         "  Put units up for sale. TIME is 2026-11-20T10:00:00+08:00, \"2026-11-20 10:00\" by the "
+         "clock "
+         "here, a\n"
+         "  date, or +SECONDS from now. With --payment an order is held for so long and is paid by "
+         "then; AMOUNT is in the minor unit. "
          "With\n"
          "  --admit it has a waiting room that lets in N buyers a second, in the order of arrival; "
          "with\n"
@@ -272,6 +276,15 @@ static const char *env_or(const char *name, const char *fallback)
     return value && *value ? value : fallback;
 }
 
+/* Of a seckilld that was started here, else of the systemd unit's. */
+static const char *usual_token(void)
+{
+    static const char here[] = "seckill-data/admin.token";
+    static const char of_unit[] = "/var/lib/seckill/admin.token";
+
+    return access(here, F_OK) != 0 && access(of_unit, F_OK) == 0 ? of_unit : here;
+}
+
 static bool asks_for_help(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -292,7 +305,7 @@ int main(int argc, char **argv)
 {
     struct ctl_request request = {
         .admin = env_or("SECKILL_ADMIN", "http://127.0.0.1:8081"),
-        .token_file = env_or("SECKILL_ADMIN_TOKEN", "seckill-data/admin.token"),
+        .token_file = env_or("SECKILL_ADMIN_TOKEN", usual_token()),
     };
     const char *words[3] = {NULL};
     const struct command *command = NULL;

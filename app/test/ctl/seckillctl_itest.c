@@ -53,7 +53,7 @@ TEST(a_sale_is_edited_paused_resumed_and_restocked, struct app_fixture *self)
                      0);
     assert_non_null(strstr(self->out, "title      Gr\xc3\xbcn\n"));
     assert_non_null(strstr(self->out, "state      active\n"));
-    assert_non_null(strstr(self->out, "ends       2199-01-01T00:00:00.000Z\n"));
+    assert_non_null(strstr(self->out, "ends       2199-01-01T00:00:00.000Z"));
     assert_int_equal(CTL(self, "sale", "edit", "tea", "--ends", "none"), 0);
     assert_non_null(strstr(self->out, "ends       -\n"));
     assert_int_equal(CTL(self, "sale", "pause", "tea"), 0);
@@ -66,7 +66,7 @@ TEST(a_sale_is_edited_paused_resumed_and_restocked, struct app_fixture *self)
     assert_non_null(strstr(self->out, " of 12 left\n"));
     for (int i = 0; i < 2; i++) { /* each under a key of its own */
         assert_int_equal(CTL(self, "sale", "restock", "tea", "--units", "1"), 0);
-        assert_non_null(strstr(self->out, "restocked  units are for sale from 2"));
+        assert_non_null(strstr(self->out, " units, for sale from 2"));
     }
     assert_non_null(strstr(self->out, " of 14 left\n"));
 }
