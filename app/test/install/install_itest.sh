@@ -50,6 +50,14 @@ sbin/seckilld
 share/bash-completion/completions/lockctl
 share/bash-completion/completions/seckillctl
 share/bash-completion/completions/seckilld
+share/doc/seckill/app/GUIDE.md
+share/doc/seckill/docker/GUIDE.md
+share/doc/seckill/examples/alerts.yml
+share/doc/seckill/examples/haproxy.cfg
+share/doc/seckill/examples/prometheus.yml
+share/doc/seckill/examples/seckilld.default
+share/doc/seckill/loadtest/GUIDE.md
+share/doc/seckill/lockkit/GUIDE.md
 share/man/man1/lockctl.1
 share/man/man1/seckillctl.1
 share/man/man3/lockkit.3
