@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What a run of loadtest leaves: a result of its own, a table of it, and of the runs before the newest ten.
+"""What a run of loadtest leaves: a result of its own whose fields the guide has, a table of it, and of the runs before the
+newest ten.
 
 Needs BUILD_DIR; runs at the root."""
 import csv, json, os, re, sys, tempfile
@@ -28,6 +29,11 @@ def main(out):
     check('the result is in both places', len(new) == 1 and json.loads(text) == result, new)
     series = result['runs'][0]['series']['replies']['created']
     check('a list of numbers is one line', f'[{",".join(map(str, series))}]' in text, series)
+    with open('loadtest/GUIDE.md') as file:
+        guide = file.read()
+    members = {*result, *result['runs'][0], *result['runs'][0]['load'], *result['machine'], *result['versions']}
+    unknown = [member for member in members if f'`{member}`' not in guide]
+    check('the guide has every field', not unknown, unknown)
     with open(f'{out}/result.csv') as file:
         rows = list(csv.DictReader(file))
     wanted = [(one['sale'], str(one['sold']), str(one['latency']['created']['count'])) for one in result['runs']]
