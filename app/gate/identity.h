@@ -15,7 +15,7 @@ struct identity; /* opaque; any thread may ask it */
 struct identity_options {
     bool trusts_user_id; /* --lab: X-User-Id is believed where no token is sent */
     const char
-        *operator_file; /* tokens of operators; borrowed; made (0600), with one, when missing */
+        *operator_file; /* tokens of operators; copied; made (0600), with one, when missing */
     const struct token_rules *rules; /* for buyers' tokens; copied; NULL: no token is good */
     struct jwks_source *issuer; /* of tokens that are not ours; borrowed; NULL: there is none */
 };

@@ -27,7 +27,7 @@ struct table {
 };
 
 struct operators {
-    const char *path;      /* borrowed */
+    char *path;            /* owned */
     pthread_mutex_t mutex; /* guards all below */
     struct stat as_read;   /* the file, as it was when it was looked at last */
     struct table table;
@@ -141,10 +141,11 @@ struct operators *operators_new(const char *path, struct start_error *why)
         (void)start_error_say(why, "out of memory");
         return NULL;
     }
-    self->path = path;
     (void)pthread_mutex_init(&self->mutex, NULL);
     (void)stat(path, &self->as_read); /* before it is read: a change meanwhile is seen later */
-    if (read_table(path, &self->table, why)) return self;
+    self->path = strdup(path);
+    if (!self->path) (void)start_error_say(why, "out of memory");
+    if (self->path && read_table(path, &self->table, why)) return self;
     operators_free(self);
     return NULL;
 }
@@ -153,6 +154,7 @@ void operators_free(struct operators *self)
 {
     if (!self) return;
     (void)pthread_mutex_destroy(&self->mutex);
+    free(self->path);
     explicit_bzero(self, sizeof *self);
     free(self);
 }

@@ -30,7 +30,7 @@ struct operator_known {
 
 struct operators; /* opaque; any thread may ask it */
 
-/* path: borrowed. NULL and one line in *why: the file cannot be read, or a line is none of the above. */
+/* path: copied. NULL and one line in *why: the file cannot be read, or a line is none of the above. */
 struct operators *operators_new(const char *path, struct start_error *why);
 void operators_free(struct operators *self);
 
