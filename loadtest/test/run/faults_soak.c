@@ -192,38 +192,6 @@ TEST(leases_that_end_in_the_middle_of_a_pipeline_sell_nothing, struct lt_course 
     lt_course_end(run, lost > 0);
 }
 
-static void cut_links(struct lt_course *run, const struct lt_plan *plan)
-{
-    lt_course_begin(run, plan);
-    long before = lt_rig_info(&run->rig, "stats", "total_connections_received:");
-    lt_course_wait_for_buyers(run, 5);
-    for (unsigned i = 0; i < 60 && atomic_load(&run->crowd.next_buyer) < run->plan->stock * 9 / 10;
-         i++) {
-        lt_course_note_fault(run);
-        assert_true(lt_rig_proxy(&run->rig, i % 2 ? "i1:cut" : "i2:cut"));
-        moment_sleep_ms(20);
-    }
-    lt_course_say(run, "%ld new connections to Redis",
-                  lt_rig_info(&run->rig, "stats", "total_connections_received:") - before);
-    lt_course_end(run, run->faults >= 5);
-}
-
-TEST(links_cut_again_and_again_lose_nothing, struct lt_course *run)
-{
-    static const struct lt_plan plan = {
-        .name = "cut links", .stock = 10000, .rig = {.has_proxy = true}};
-
-    cut_links(run, &plan);
-}
-
-TEST(links_cut_under_optimism_lose_nothing, struct lt_course *run)
-{
-    static const struct lt_plan plan = {
-        .name = "cut links, watch", .guard = "watch", .stock = 5000, .rig = {.has_proxy = true}};
-
-    cut_links(run, &plan);
-}
-
 TEST(a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order, struct lt_course *run)
 {
     static const struct lt_plan plan = {
