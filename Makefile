@@ -12,7 +12,7 @@ LANES ?= 6
 VERSION := 0.1.0
 
 # ---- flags ------------------------------------------------------------------------------------
-WARN := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wformat=2 \
+WARN := -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -Wshadow -Wconversion -Wsign-conversion -Wformat=2 \
   -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wcast-qual \
   -Wcast-align -Wpointer-arith -Wundef -Wvla -Walloca -Wswitch-enum -Wnull-dereference \
   -Wdouble-promotion -Wredundant-decls
