@@ -76,8 +76,17 @@ static void last_line(const char *log, char *out, size_t size)
     if (file) (void)fclose(file); /* read only */
 }
 
+/* The text that the language has; formats take the same arguments, in the same order. */
+static const char *in(enum lab_language language, const char *en, const char *zh)
+    __attribute__((format_arg(2), format_arg(3)));
+
+static const char *in(enum lab_language language, const char *en, const char *zh)
+{
+    return language == LAB_CHINESE ? zh : en;
+}
+
 /* The auditor's words on the first check that did not pass, and the names of the others. */
-static void tell_checks(const json_t *result, struct trial_finding *out)
+static void tell_checks(const json_t *result, enum lab_language language, struct trial_finding *out)
 {
     const json_t *all_words = json_object_get(result, "audit_words");
     json_t *verdicts = json_object_get(result, "audit");
@@ -93,9 +102,13 @@ static void tell_checks(const json_t *result, struct trial_finding *out)
 
         if (strcmp(json_string_value(verdict), "pass") == 0) continue;
         if (count++ == 0) {
-            (void)fprintf(text, "the auditor on %s: %s", name, words ? words : "");
+            (void)fprintf(text, in(language, "the auditor on %s: %s", "审计对 %s 的结论：%s"), name,
+                          words ? words : "");
         } else {
-            (void)fprintf(text, "%s%s", count == 2 ? "; it complains also of " : ", ", name);
+            (void)fprintf(text, "%s%s",
+                          count == 2 ? in(language, "; it complains also of ", "；另外没通过的：")
+                                     : ", ",
+                          name);
         }
     }
     (void)fclose(text); /* what does not fit is cut */
@@ -103,7 +116,8 @@ static void tell_checks(const json_t *result, struct trial_finding *out)
 }
 
 /* How it ended, by its own words and the auditor's. */
-static void tell_result(const json_t *result, int status, struct trial_finding *out)
+static void tell_result(const json_t *result, int status, enum lab_language language,
+                        struct trial_finding *out)
 {
     const char *trouble = json_string_value(json_object_get(result, "trouble"));
     long long sold = json_integer_value(json_object_get(result, "sold"));
@@ -114,22 +128,29 @@ static void tell_result(const json_t *result, int status, struct trial_finding *
     } else if (status == VERDICT_PASSED) {
         out->state = TRIAL_KEPT;
         (void)snprintf(out->words, sizeof out->words,
-                       "%lld orders, %lld answers; the auditor has no complaint", sold, replies);
+                       in(language, "%lld orders, %lld answers; the auditor has no complaint",
+                          "%lld 张订单，%lld 个应答；审计没有异议"),
+                       sold, replies);
     } else if (status == VERDICT_FAILED) {
-        tell_checks(result, out);
+        tell_checks(result, language, out);
         out->lesson = "paused-process"; /* what the plays do not have */
     } else if (sold == 0) {
-        (void)snprintf(out->words, sizeof out->words,
-                       "nothing was sold. The sale has another name here than on the stage: is a "
-                       "key written out?");
+        (void)snprintf(
+            out->words, sizeof out->words, "%s",
+            in(language,
+               "nothing was sold. The sale has another name here than on the stage: is a "
+               "key written out?",
+               "什么也没卖出。这里的场次和舞台上的名字不同：是不是把键名写死了？"));
     } else {
         (void)snprintf(out->words, sizeof out->words,
-                       "%lld orders, and then nothing is sold any more: does sell() always end?",
+                       in(language,
+                          "%lld orders, and then nothing is sold any more: does sell() always end?",
+                          "卖出 %lld 张订单之后就再也卖不动了：sell() 总会返回吗？"),
                        sold);
     }
 }
 
-void load_run(const char *dir, struct trial_finding *out)
+void load_run(const char *dir, enum lab_language language, struct trial_finding *out)
 {
     char program[PATH_MAX];
     char folder[PATH_MAX];
@@ -145,7 +166,7 @@ void load_run(const char *dir, struct trial_finding *out)
     pid_t pid = start(program, folder, log);
     int status = pid > 0 ? wait_for(pid) : -1;
     json_t *results = json_load_file(result, 0, NULL);
-    if (results) tell_result(results, status, out);
+    if (results) tell_result(results, status, language, out);
     json_decref(results);
     if (!out->words[0]) last_line(log, out->words, sizeof out->words);
 }

@@ -11,6 +11,6 @@
  * auditor says. Its text goes to DIR/load.txt, the rest to DIR/load/. It is ended after a minute. What
  * could not run to its end has broken its claim, and out->words tell why.
  */
-void load_run(const char *dir, struct trial_finding *out);
+void load_run(const char *dir, enum lab_language language, struct trial_finding *out);
 
 #endif

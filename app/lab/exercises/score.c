@@ -1,5 +1,5 @@
 /*
- * score NAME DIR CTL: the judge of `make exercise`. It is linked with the learner's guard: plays it
+ * score NAME DIR CTL en|zh: the judge of `make exercise`. It is linked with the learner's guard: plays it
  * on the lab's stage (lab/trial.h), then under a load (load.h), and prints a score card. NAME is the
  * learner's file, CTL the seckillctl that the card refers to; what else there is to read goes to DIR.
  *
@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "guards/guards.h"
 #include "lab/lab.h"
@@ -33,15 +34,23 @@ struct score {
 
 /* ---- progress ---------------------------------------------------------------------------------- */
 
+static enum lab_language language;
+
+static const char *in(const char *en, const char *zh)
+{
+    return lab_text_in((struct lab_text){en, zh}, language);
+}
+
 static void begin_line(const char *text)
 {
-    (void)printf("%s  %-34s", text[0] ? "\n" : "", text);
+    (void)fputs("\n  ", stdout);
+    columns_print(stdout, text, strlen(text), 34);
     (void)fflush(stdout);
 }
 
 static void show_progress(enum trial_kind kind, bool is_first)
 {
-    if (is_first) begin_line(trial_kind_name(kind));
+    if (is_first) begin_line(lab_text_in(trial_kind_text(kind), language));
     (void)putchar('.');
     (void)fflush(stdout);
 }
@@ -59,8 +68,8 @@ static void write_timeline(const struct score *score, const char *name, const st
     out = run ? fopen(path, "we") : NULL;
     if (!out) return;
     (void)fprintf(out, "%s: %s\n\n", score->name, words);
-    render_text_steps(run, LAB_ENGLISH, out);
-    if (fclose(out) == 0) (void)printf("%ssteps: %s\n", margin, path);
+    render_text_steps(run, language, out);
+    if (fclose(out) == 0) (void)printf("%s%s%s\n", margin, in("steps: ", "步骤："), path);
 }
 
 static void print_lesson(const struct score *score, const char *lesson)
@@ -68,20 +77,26 @@ static void print_lesson(const struct score *score, const char *lesson)
     const struct lab_scenario *scenario = lesson ? scenarios_named(lesson) : NULL;
 
     if (scenario)
-        (void)printf("%swhy:   %s lab run %s   (%s)\n", margin, score->ctl, lesson,
-                     scenario->title.en);
+        (void)printf("%s%s%s lab run %s%s   (%s; /lab?run=%s)\n", margin, in("why:   ", "原因："),
+                     score->ctl, lesson, in("", " --lang zh"),
+                     lab_text_in(scenario->title, language), lesson);
 }
 
 static void print_row(struct score *score, const char *name, const char *text,
                       const struct trial_finding *finding)
 {
-    static const char *const states[] = {
-        [TRIAL_NOT_TRIED] = "--", [TRIAL_KEPT] = "ok", [TRIAL_BROKEN] = "FAILED"};
+    static const struct lab_text states[] = {[TRIAL_NOT_TRIED] = {"--", "--"},
+                                             [TRIAL_KEPT] = {"ok", "通过"},
+                                             [TRIAL_BROKEN] = {"FAILED", "未通过"}};
+    const char *state = lab_text_in(states[finding->state], language);
 
     score->rows++;
     if (finding->state == TRIAL_KEPT) score->passed++;
-    (void)printf("  %-6s  %s", states[finding->state], text);
-    if (finding->state == TRIAL_NOT_TRIED) (void)printf(" (not tried: %s)", finding->words);
+    (void)fputs("  ", stdout);
+    columns_print(stdout, state, strlen(state), 8);
+    (void)fputs(text, stdout);
+    if (finding->state == TRIAL_NOT_TRIED)
+        (void)printf("%s%s%s", in(" (not tried: ", "（没有试："), finding->words, in(")", "）"));
     (void)putchar('\n');
     if (finding->state == TRIAL_NOT_TRIED || !finding->words[0]) return;
     columns_wrap(stdout, finding->words, margin, WIDTH);
@@ -94,38 +109,44 @@ static void print_row(struct score *score, const char *name, const char *text,
 static int print_trouble(struct score *score)
 {
     const struct lab_run *run = score->trial.trouble_run;
-    const char *last = "none yet";
+    const char *last = in("none yet", "还没有");
 
     for (size_t i = 0; run && i < run->step_count; i++) {
         if (run->steps[i].calls.count > 0 && run->steps[i].calls.list[0].command)
             last = run->steps[i].calls.list[0].command;
     }
-    (void)printf("  FAILED  it comes to its end\n");
+    (void)puts(in("  FAILED  it comes to its end", "  未通过  能运行到结束"));
     columns_wrap(stdout, score->trial.trouble.text, margin, WIDTH);
-    (void)printf("%sthe last command until then: %.60s\n", margin, last);
+    (void)printf("%s%s%.60s\n", margin,
+                 in("the last command until then: ", "在那之前的最后一条命令："), last);
     write_timeline(score, "trouble", run, score->trial.trouble.text);
     for (enum trial_claim claim = 0; claim < TRIAL_CLAIM_COUNT; claim++) {
         if (score->trial.findings[claim].state == TRIAL_BROKEN)
-            print_row(score, trial_claim_name(claim), trial_claim_text(claim),
+            print_row(score, trial_claim_name(claim),
+                      lab_text_in(trial_claim_text(claim), language),
                       &score->trial.findings[claim]);
     }
-    (void)puts("\nNothing else was tried");
+    (void)puts(in("\nNothing else was tried", "\n其余的没有试"));
     return EXIT_FAILED;
 }
 
 static int print_card(struct score *score)
 {
-    (void)printf("\n\nScore card of %s\n\n", score->name);
+    (void)printf("\n\n%s%s\n\n", in("Score card of ", "成绩单："), score->name);
     if (!score->is_over) return print_trouble(score);
     for (enum trial_claim claim = 0; claim < TRIAL_CLAIM_COUNT; claim++) {
-        print_row(score, trial_claim_name(claim), trial_claim_text(claim),
+        print_row(score, trial_claim_name(claim), lab_text_in(trial_claim_text(claim), language),
                   &score->trial.findings[claim]);
     }
-    print_row(score, "load", "two servers with pauses, and a crowd: the books are right",
+    print_row(score, "load",
+              in("two servers with pauses, and a crowd: the books are right",
+                 "两台会停顿的服务器，一大群买家：账目相符"),
               &score->load);
-    (void)printf("\n%u of %u passed%s\n", score->passed, score->rows,
-                 score->passed == score->rows ? ": no fault at any point breaks it"
-                                              : "; begin with the first that failed");
+    (void)printf("\n%u %s %u %s%s\n", score->passed, in("of", "/"), score->rows,
+                 in("passed", "通过"),
+                 score->passed == score->rows
+                     ? in(": no fault at any point breaks it", "：任何一处的故障都打不破它")
+                     : in("; begin with the first that failed", "；从第一条没通过的开始"));
     return score->passed == score->rows ? EXIT_PASSED : EXIT_FAILED;
 }
 
@@ -145,11 +166,13 @@ static void sell_to_a_crowd(struct score *score)
 
     if (!score->is_over) return;
     if (findings[TRIAL_SELLS].state != TRIAL_KEPT) {
-        score->load = (struct trial_finding){.words = "first it must sell"};
+        score->load = (struct trial_finding){.state = TRIAL_NOT_TRIED};
+        (void)snprintf(score->load.words, sizeof score->load.words, "%s",
+                       in("first it must sell", "要先能卖出"));
         return;
     }
-    begin_line("two servers, pauses, a crowd");
-    load_run(score->dir, &score->load);
+    begin_line(in("two servers, pauses, a crowd", "两台服务器，停顿，一大群买家"));
+    load_run(score->dir, language, &score->load);
     if (!score->load.lesson) return;
     /* What the plays have found explains it better. */
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
@@ -167,13 +190,16 @@ int main(int argc, char **argv)
     struct start_error why = {0};
 
     if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_USAGE;
-    if (argc != 4) {
-        (void)fputs("usage: score NAME DIR CTL (make exercise FILE=NAME starts it)\n", stderr);
+    if (argc != 5) {
+        (void)fputs("usage: score NAME DIR CTL en|zh (make exercise FILE=NAME starts it)\n",
+                    stderr);
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         (void)sigaction(numbers[i], &action, NULL);
-    score = (struct score){.name = argv[1], .dir = argv[2], .ctl = argv[3]};
+    language = strcmp(argv[4], "zh") == 0 ? LAB_CHINESE : LAB_ENGLISH;
+    score =
+        (struct score){.name = argv[1], .dir = argv[2], .ctl = argv[3], .trial.language = language};
     struct lab *lab = lab_open(&why);
     if (!lab) {
         (void)fprintf(stderr, "exercise: %s\n", why.text);

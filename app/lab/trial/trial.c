@@ -141,8 +141,8 @@ static bool play_one(struct trying *self, enum trial_kind kind, size_t first, si
                               .first = first,
                               .second = second,
                               .scenario = {.number = "-",
-                                           .name = trial_kind_name(kind),
-                                           .title = {trial_kind_name(kind), trial_kind_name(kind)},
+                                           .name = trial_kind_text(kind).en,
+                                           .title = trial_kind_text(kind),
                                            .lesson = {"", ""},
                                            .cast = {actor, actor},
                                            .units = kind == TRIAL_ALONE ? 1 : UNITS,
@@ -188,7 +188,7 @@ bool trial_run(struct lab *lab, const struct guard *guard,
     struct trying self = {.lab = lab, .guard = guard, .progress = progress, .trial = out};
     bool is_good = true;
 
-    *out = (struct trial){.play_count = 0};
+    *out = (struct trial){.language = out->language};
     for (enum trial_kind kind = 0; is_good && kind < TRIAL_KIND_COUNT; kind++) {
         is_good = play_kind(&self, kind);
         /* Who does not even sell alone has nothing else to show. */

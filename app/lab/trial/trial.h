@@ -15,30 +15,33 @@
 
 struct lab;
 
-/* X(value, name, what a guard on trial claims) */
+/* X(value, name, what a guard on trial claims, in English and Chinese) */
 #define TRIAL_CLAIM_LIST(X)                                                                        \
-    X(TRIAL_SELLS, "sells", "it sells, and gives the lock back")                                   \
-    X(TRIAL_TOGETHER, "together", "two at once: nothing is sold twice")                            \
-    X(TRIAL_CRASH, "crash", "it dies: the lock does not stay for ever")                            \
-    X(TRIAL_RELEASE, "release", "it frees no lock that somebody else holds")                       \
-    X(TRIAL_WRITE, "write", "it comes late: it writes over nobody's sale")                         \
-    X(TRIAL_ANSWERS, "answers", "the buyers are told what is so")
+    X(TRIAL_SELLS, "sells", "it sells, and gives the lock back", "能卖出，并归还锁")               \
+    X(TRIAL_TOGETHER, "together", "two at once: nothing is sold twice",                            \
+      "两个同时来：一件也不会卖两次")                                                              \
+    X(TRIAL_CRASH, "crash", "it dies: the lock does not stay forever", "它死掉：锁不会永远留下")   \
+    X(TRIAL_RELEASE, "release", "it releases no lock that somebody else holds",                    \
+      "不释放别人持有的锁")                                                                        \
+    X(TRIAL_WRITE, "write", "it comes late: it writes over nobody's sale",                         \
+      "它来晚了：不覆盖别人卖出的结果")                                                            \
+    X(TRIAL_ANSWERS, "answers", "the buyers get right answers", "告诉买家的结果与事实相符")
 
 enum trial_claim { TRIAL_CLAIM_LIST(LIST_VALUE) TRIAL_CLAIM_COUNT };
 
 const char *trial_claim_name(enum trial_claim claim);
-const char *trial_claim_text(enum trial_claim claim);
+struct lab_text trial_claim_text(enum trial_claim claim);
 
-/* X(value, name): what is played */
+/* X(value, what is played, in English and Chinese) */
 #define TRIAL_KIND_LIST(X)                                                                         \
-    X(TRIAL_ALONE, "one after the other")                                                          \
-    X(TRIAL_TWO, "two at once, at every point")                                                    \
-    X(TRIAL_DEATH, "a crash at every point")                                                       \
-    X(TRIAL_LATE, "the lease ends at every point")
+    X(TRIAL_ALONE, "one after the other", "一个接一个")                                            \
+    X(TRIAL_TWO, "two at once, at every point", "两个同时来，在每一处")                            \
+    X(TRIAL_DEATH, "a crash at every point", "在每一处崩溃")                                       \
+    X(TRIAL_LATE, "the lease ends at every point", "在每一处租约到期")
 
 enum trial_kind { TRIAL_KIND_LIST(LIST_VALUE) TRIAL_KIND_COUNT };
 
-const char *trial_kind_name(enum trial_kind kind);
+struct lab_text trial_kind_text(enum trial_kind kind);
 
 enum trial_state { TRIAL_NOT_TRIED, TRIAL_KEPT, TRIAL_BROKEN };
 
@@ -59,6 +62,7 @@ struct trial_habits {
 };
 
 struct trial {
+    enum lab_language language; /* of what is found */
     struct trial_finding findings[TRIAL_CLAIM_COUNT];
     struct trial_habits habits;
     size_t play_count;
@@ -67,7 +71,7 @@ struct trial {
 };
 
 /*
- * Play all.
+ * Play all; what was found is told in out->language.
  *
  * Owns     *out: trial_done(). `guard` is borrowed, and found by its name in actors' processes.
  * Returns  false: it was ended by out->trouble; what was found until then is there.

@@ -12,22 +12,30 @@ enum { A = 0, B = 1, NOBODY = -1, UNITS = 2, SHORT = 32 };
 
 static const struct {
     const char *name;
-    const char *text;
-} claims[] = {TRIAL_CLAIM_LIST(LIST_ROW)};
+    struct lab_text text;
+} claims[] = {
+#define CLAIM_ROW(value, name, en, zh) [value] = {(name), {(en), (zh)}},
+    TRIAL_CLAIM_LIST(CLAIM_ROW)
+#undef CLAIM_ROW
+};
 
-static const char *const kinds[] = {TRIAL_KIND_LIST(LIST_NAME)};
+static const struct lab_text kinds[] = {
+#define KIND_ROW(value, en, zh) [value] = {(en), (zh)},
+    TRIAL_KIND_LIST(KIND_ROW)
+#undef KIND_ROW
+};
 
 const char *trial_claim_name(enum trial_claim claim)
 {
     return claims[claim].name;
 }
 
-const char *trial_claim_text(enum trial_claim claim)
+struct lab_text trial_claim_text(enum trial_claim claim)
 {
     return claims[claim].text;
 }
 
-const char *trial_kind_name(enum trial_kind kind)
+struct lab_text trial_kind_text(enum trial_kind kind)
 {
     return kinds[kind];
 }
@@ -48,9 +56,19 @@ static void shorten(const char *command, char out[TRIAL_COMMAND_SIZE])
     if (*command) (void)snprintf(out + len, 4, "...");
 }
 
+/* The text that the trial's language has; formats take the same arguments, in the same order. */
+static const char *in(const struct trial *trial, const char *en, const char *zh)
+    __attribute__((format_arg(2), format_arg(3)));
+
+static const char *in(const struct trial *trial, const char *en, const char *zh)
+{
+    return trial->language == LAB_CHINESE ? zh : en;
+}
+
 static const char *command_at(const struct trial *trial, size_t exchange)
 {
-    if (exchange == 0 || exchange > trial->habits.exchange_count) return "its end";
+    if (exchange == 0 || exchange > trial->habits.exchange_count)
+        return in(trial, "its end", "结束");
     return trial->habits.command[exchange - 1];
 }
 
@@ -78,12 +96,21 @@ static void say(struct trial_finding *finding, const char *format, ...)
 static void describe(const struct trial_play *play, const struct trial *trial, char *out,
                      size_t size)
 {
-    (void)snprintf(
-        out, size, "A was stopped before \"%s\"%s; B %s%s%s", command_at(trial, play->first),
-        play->kind == TRIAL_LATE ? ", and its lease ran out" : "",
-        play->second > trial->habits.exchange_count ? "ran to its end" : "before \"",
-        play->second > trial->habits.exchange_count ? "" : command_at(trial, play->second),
-        play->second > trial->habits.exchange_count ? "" : "\"");
+    bool is_late = play->kind == TRIAL_LATE;
+    const char *first = command_at(trial, play->first);
+    const char *second = command_at(trial, play->second);
+
+    if (play->second > trial->habits.exchange_count)
+        (void)snprintf(out, size,
+                       in(trial, "A was stopped before \"%s\"%s; B ran to its end",
+                          "A 停在“%s”之前%s；B 一直运行到结束"),
+                       first, is_late ? in(trial, ", and its lease ran out", "，租约到期") : "");
+    else
+        (void)snprintf(out, size,
+                       in(trial, "A was stopped before \"%s\"%s; B before \"%s\"",
+                          "A 停在“%s”之前%s；B 停在“%s”之前"),
+                       first, is_late ? in(trial, ", and its lease ran out", "，租约到期") : "",
+                       second);
 }
 
 /* ---- what happened ------------------------------------------------------------------------------- */
@@ -168,34 +195,48 @@ static const char *lesson_of_release(const struct lab_run *run, size_t step)
 
 /* ---- judging ----------------------------------------------------------------------------------- */
 
+static bool sees_a_lock(const struct trial_habits *habits)
+{
+    for (size_t i = 0; i <= habits->exchange_count; i++) {
+        if (habits->lease[i] != LAB_FREE) return true;
+    }
+    return false;
+}
+
 static bool judge_alone(const struct trial_play *play, struct lab_run *run, struct trial *out)
 {
     struct trial_finding *finding = &out->findings[TRIAL_SELLS];
     const char *error = first_error(run);
-    bool was_seen = false;
+    bool was_seen = sees_a_lock(&out->habits);
     char why[160] = "";
 
-    if (error) (void)snprintf(why, sizeof why, ". Redis said: %s", error);
-    for (size_t i = 0; i <= out->habits.exchange_count; i++)
-        was_seen = was_seen || out->habits.lease[i] != LAB_FREE;
+    if (error)
+        (void)snprintf(why, sizeof why, in(out, ". Redis said: %s", "。Redis 说：%s"), error);
     if (strcmp(told(run, A), "created") != 0) {
         if (!is_news(finding, run, NULL)) return false;
-        say(finding, "there is one lamp and one buyer, and he is told %s%s", told(run, A), why);
+        say(finding,
+            in(out, "there is one lamp and one buyer, and he is told %s%s",
+               "只有一盏灯、一个买家，告诉他的却是 %s%s"),
+            told(run, A), why);
         return true;
     }
     if (strcmp(told(run, B), "sold-out") != 0) {
         if (!is_news(finding, run, NULL)) return false;
         say(finding,
-            "A has sold the last lamp; the next buyer should hear sold-out, and is told %s%s",
+            in(out,
+               "A has sold the last lamp; the next buyer should hear sold-out, and is told %s%s",
+               "A 卖出了最后一盏灯；下一个买家应当听到 sold-out，告诉他的却是 %s%s"),
             told(run, B),
             out->habits.lease[out->habits.exchange_count] == LAB_FREE
                 ? why
-                : ": the lock was not given back");
+                : in(out, ": the lock was not given back", "：锁没有归还"));
         return true;
     }
     if (!was_seen && play->marks->foreign_key[0] && is_news(finding, run, NULL)) {
         say(finding,
-            "its lock is at \"%s\", where nobody can judge it: take the key shop_lock(shop)",
+            in(out,
+               "its lock is at \"%s\", where nobody can judge it: take the key shop_lock(shop)",
+               "它的锁在“%s”，那里无法评判：请用键 shop_lock(shop)"),
             play->marks->foreign_key);
         return true;
     }
@@ -214,8 +255,10 @@ static bool judge_books(const struct trial_play *play, struct lab_run *run, stru
         return false;
     if (!is_news(finding, run, is_late ? "stale-write" : "lost-update")) return false;
     describe(play, out, where, sizeof where);
-    say(finding, "%s. In the end there are %zu orders, and %lld of %d lamps are left", where,
-        end->order_count, end->stock, UNITS);
+    say(finding,
+        in(out, "%s. In the end there are %zu orders, and %lld of %d lamps are left",
+           "%s。最后有 %zu 张订单，还剩 %lld 盏灯（共 %d 盏）"),
+        where, end->order_count, end->stock, UNITS);
     return true;
 }
 
@@ -229,8 +272,10 @@ static bool judge_release(const struct trial_play *play, struct lab_run *run, st
     if (step < 0 || !is_news(finding, run, lesson_of_release(run, (size_t)step))) return false;
     describe(play, out, where, sizeof where);
     shorten(last_command(&run->steps[step]), command);
-    say(finding, "%s. Then %s freed the other's lock by \"%s\"", where,
-        run->steps[step].actor == A ? "A" : "B", command);
+    say(finding,
+        in(out, "%s. Then %s released the other's lock by \"%s\"",
+           "%s。然后 %s 释放了对方的锁：“%s”"),
+        where, run->steps[step].actor == A ? "A" : "B", command);
     return true;
 }
 
@@ -246,10 +291,14 @@ static bool judge_death(const struct trial_play *play, struct lab_run *run, stru
     if (!is_for_ever && strcmp(told(run, B), "created") == 0) return false;
     if (!is_news(finding, run, lesson)) return false;
     if (is_for_ever) {
-        say(finding, "A died before \"%s\", and its lock has no expiry: nobody sells any more",
+        say(finding,
+            in(out, "A died before \"%s\", and its lock has no expiry: nobody sells any more",
+               "A 死在“%s”之前，它的锁没有过期时间：谁也卖不了了"),
             command_at(out, play->first));
     } else {
-        say(finding, "A died before \"%s\"; its lease is over, and the next buyer is told %s",
+        say(finding,
+            in(out, "A died before \"%s\"; its lease is over, and the next buyer is told %s",
+               "A 死在“%s”之前；租约已到期，告诉下一个买家的却是 %s"),
             command_at(out, play->first), told(run, B));
     }
     return true;
@@ -262,8 +311,12 @@ static bool judge_answers(struct lab_run *run, struct trial *out)
     if (!lab_run_break(run, LAB_FALSE_ANSWER) || !is_news(finding, run, "checked-write"))
         return false;
     say(finding,
-        "A's buyer was told %s, B's buyer %s; there are %zu orders. Is SOLD said only when it was "
-        "written, and BUSY only when it was not?",
+        in(out,
+           "A's buyer was told %s, B's buyer %s; there are %zu orders. Is SOLD said only when it "
+           "was "
+           "written, and BUSY only when it was not?",
+           "告诉 A 的买家 %s，B 的买家 %s；共有 %zu 张订单。是不是写成了才说 SOLD，没写才说 "
+           "BUSY？"),
         told(run, A), told(run, B), end_of(run)->order_count);
     return true;
 }
@@ -323,12 +376,14 @@ void trial_conclude(struct trial *trial)
         finding->state = TRIAL_KEPT;
         if (claim != TRIAL_SELLS && !sells) {
             finding->state = TRIAL_NOT_TRIED;
-            say(finding, "first it must sell");
+            say(finding, in(trial, "first it must sell", "要先能卖出"));
         } else if (needs_lease && has_lock && !has_lease) {
             finding->state = TRIAL_NOT_TRIED;
-            say(finding, "the lock has no lease that could run out");
+            say(finding,
+                in(trial, "the lock has no lease that could run out", "锁没有会到期的租约"));
         } else if (needs_lease && !has_lock) {
-            say(finding, "there is no lock in Redis to come late for");
+            say(finding, in(trial, "there is no lock in Redis to come late for",
+                            "Redis 里没有锁，谈不上迟到"));
         }
     }
 }
