@@ -188,11 +188,16 @@ void options_put_under(struct options *options, const struct fault *fault)
     options->allow_errors = true;
     if (options->faults.when_ms) return;
     if (!options->batch) options->batch = fault->batch;
-    if (options->has_load || options->pay_share > 0) return;
-    options->pace = fault->pace;
-    options->stock = fault->stock;
-    options->buyers = 2 * fault->stock;
-    options->connections[0] = FAULT_CONNECTIONS;
+    if (options->pay_share > 0) return;
+    if (!options->has_load) {
+        options->stock = fault->stock;
+        options->buyers = 2 * fault->stock;
+        options->connections[0] = FAULT_CONNECTIONS;
+    }
+    if (options->pace || !fault->pace) return;
+    options->pace =
+        fault->pace; /* so slow that there is a moment for it, and some seconds at most */
+    if (options->pace < options->buyers / 5) options->pace = options->buyers / 5;
 }
 
 /* What was not said: it depends on the kind of run. */
@@ -229,8 +234,7 @@ static void fill_in(struct options *options)
         return;
     }
     options->is_compare = strcmp(options->guard, "all") == 0 || strchr(options->guard, ',');
-    options->has_load =
-        options->stock || options->buyers || options->connection_steps || options->pace;
+    options->has_load = options->stock || options->buyers || options->connection_steps;
     set(&options->buyers, BUYERS);
     set(&options->instances, is_speed ? 1 : 2);
     if (options->url_count) options->instances = options->url_count;
