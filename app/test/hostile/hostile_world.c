@@ -77,6 +77,17 @@ const char *hostile_world_base(const struct hostile_world *self, enum hostile_do
     return door == DOOR_TOKENS ? self->services[1].buyers : self->services[1].admin;
 }
 
+/* Each line has these members, and perhaps those of log_fields, but no other. */
+static bool has_fields_alone(json_t *object)
+{
+    json_t *any = NULL;
+
+    return json_unpack(object, "{s:o, s:o, s:o, s:o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
+                       "t", &any, "level", &any, "event", &any, "msg", &any, "sale", &any, "who",
+                       &any, "from", &any, "method", &any, "path", &any, "status", &any, "units",
+                       &any, "duration_ms", &any) == 0;
+}
+
 /* The first line of the log that is not as it should be, into `why`. */
 static bool log_is_clean(const char *dir, char *why, size_t size)
 {
@@ -94,7 +105,7 @@ static bool log_is_clean(const char *dir, char *why, size_t size)
         json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         const char *level = json_string_value(json_object_get(object, "level"));
 
-        is_clean = json_object_size(object) == 3 && level && strcmp(level, "x") != 0;
+        is_clean = has_fields_alone(object) && level && strcmp(level, "x") != 0;
         for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++)
             is_clean = is_clean && !strstr(line, secrets[i]);
         json_decref(object);
