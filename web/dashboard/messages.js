@@ -21,9 +21,9 @@ export const dashboardMessages = inBoth({
     '{instance} · seckilld {version} · Redis {redis} · {durability} · {topology}',
   ],
 
-  'light.good': ['Invariants hold', '不变式成立'],
-  'light.bad': ['An invariant is broken', '不变式被破坏'],
-  'light.unknown': ['Invariants not known', '不变式情况未知'],
+  'light.good': ['Invariants hold', '不变量成立'],
+  'light.bad': ['An invariant is broken', '不变量被破坏'],
+  'light.unknown': ['Invariants not known', '不变量情况未知'],
   'light.pass': ['An audit of {sale} passed {ago}.', '{sale} 的审计于 {ago} 通过。'],
   'light.all-pass': [
     'Audits of {count} sales passed, the oldest {ago}.',
@@ -161,7 +161,7 @@ export const dashboardMessages = inBoth({
   'figure.redis': ['Redis round trip, p50', 'Redis 往返 p50'],
 
   'chart.time': ['Time', '时间'],
-  'chart.table': ['The same as a table', '以表格显示'],
+  'chart.table': ['As a table', '以表格显示'],
   'chart.unknown': ['not known', '未知'],
   'chart.say': [
     '{name}: now {now}; {low} to {high} in five minutes.',
@@ -176,7 +176,7 @@ export const dashboardMessages = inBoth({
   'outcomes.empty': ['The first rates need two looks, a second apart.', '至少相隔一秒取两次数据，才有第一个速率。'],
   'group.accepted': ['accepted', '成交'],
   'group.sold-out': ['sold out', '售罄'],
-  'group.already': ['had one', '已有订单'],
+  'group.already': ['already ordered', '已有订单'],
   'group.busy': ['too busy', '太忙'],
   'group.unknown': ['not known', '未知'],
   'group.closed': ['not on sale', '不在售'],
@@ -265,7 +265,7 @@ export const dashboardMessages = inBoth({
 
   'do.pause': ['Pause', '暂停'],
   'do.resume': ['Resume', '恢复'],
-  'do.restock': ['Put more up', '补货'],
+  'do.restock': ['Restock', '补货'],
   'do.end': ['End', '结束'],
   'do.create': ['New sale', '新建活动'],
   'do.signed-out': ['Sign in to act.', '登录后才能操作。'],

@@ -56,8 +56,8 @@ export const schedulerMessages = inBoth({
   'fault.p': ['a process stands still', '进程停住'],
   'fault.s': ['a request is stuck on its way', '请求滞留在途中'],
   'fault.r': [
-    'something befalls a server of the lock: it dies, starts again empty, its replica takes its place',
-    '锁的服务器出事：宕机、空着重启、由副本接替',
+    'something happens to a server of the lock: it dies, starts again empty, its replica takes its place',
+    '锁的服务器出事：宕机、丢失数据后重启、由副本接替',
   ],
   'fault.and': [', and ', '，并且'],
   'fault.or': [', or ', '，或者'],

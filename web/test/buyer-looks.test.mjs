@@ -107,7 +107,7 @@ test('in the lab one can be somebody else, and buy again', async () => {
   const [id, page] = await shop.openNew(5);
 
   await buy(page, 'yours');
-  await page.click('text=Be somebody else');
+  await page.click('text=Switch buyer');
   await buy(page, 'yours');
   assert.equal((await shop.service.sale(id)).remaining, 3);
 });
@@ -189,7 +189,7 @@ describe('every state is accessible and fits; pictures in build/webtest/', () =>
       await look(page, `buyer-yours-${its.name}`);
       await shop.service.step(id, 'end');
       await page.waitForSelector('#state:not([data-tone])');
-      await page.click('text=/Be somebody else|换一个身份/');
+      await page.click('text=/Switch buyer|换一个身份/');
       await panel(page, 'ended');
       await look(page, `buyer-ended-${its.name}`);
     });

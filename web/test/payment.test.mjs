@@ -67,7 +67,7 @@ test('held: a countdown, and the address to pay, signed; then it is paid', async
   await panel(page, 'held');
   assert.equal(await tellPaid(page, sale, 'pay-1'), 'paid');
   await panel(page, 'paid');
-  assert.equal(await page.textContent('#buy'), 'You have yours');
+  assert.equal(await page.textContent('#buy'), 'You got one');
   assert.equal(await page.locator('#pay, #cancel').count(), 0);
   assert.equal(await tellPaid(page, sale, 'pay-2'), 'double');
   await page.evaluate(() => window.dispatchEvent(new Event('focus')));
