@@ -368,7 +368,7 @@ export function lessonPage(i18n, which, find) {
   const title = isPlan ? t('lesson.title', { minutes: which }) : t('lesson.words');
   const words = () =>
     h(
-      'dl.words',
+      'dl.glossary',
       WORDS.flatMap(([id, names, meaning]) => [h('dt', { id }, names[at(lang)]), h('dd', meaning[at(lang)])]),
     );
   const others = ['45', '90', 'words'].filter((other) => other !== which);

@@ -1,6 +1,7 @@
 /*
  * Each page once in Firefox: nothing here is for one browser alone.
  */
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { signIn, take } from './dashboard-support.mjs';
@@ -25,6 +26,12 @@ test('a film, and a level by keyboard alone', async () => {
   const page = await open('/lab?run=lost-update&step=2');
 
   await page.waitForSelector('.timeline');
+  await page.waitForSelector('.code [data-mark=live]');
+  const track = await page.$eval('.chooser', (list) => getComputedStyle(list).scrollbarColor);
+  assert.match(track, /(transparent|rgba\(0, 0, 0, 0\))$/, 'no white track beside the menu');
+  await page.goto(`${self.service.url}/lab?lesson=45`);
+  await page.waitForSelector('.plan a >> text=Two buyers without a lock');
+  await assertAccessible(page, 'a lesson');
   await page.goto(`${self.service.url}/lab?run=none&schedule=`);
   await page.waitForSelector('.scheduler');
   for (const key of 'ABAB') {

@@ -340,7 +340,7 @@ const VIEWS = [
   ['servers', '/lab?run=empty-restart&step=7', '.code [data-mark=live]'],
   ['long', '/lab?run=lock-step&step=9', '.view'],
   ['lesson', '/lab?lesson=90', '.plan'],
-  ['words', '/lab?lesson=words', '.words'],
+  ['words', '/lab?lesson=words', '.glossary'],
   ['beside', '/lab?run=stale-write&step=3&beside=checked-write', '.view >> nth=1'],
 ];
 
