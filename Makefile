@@ -70,7 +70,7 @@ built: deps ; $(BUILD_ALL) all
 demo: built ; @$(O)/loadtest --out build/demo $(if $(PAY),--pay 0.6 --cancel 0.1 --payer-faults all --fault kill:1500) ## two instances, 20,000 buyers, 500 units: sell, audit from outside; PAY=1: until all are paid for
 bench: built ## measure every figure of service and locks; build/bench/result.json, locks.json; PEERS=1: beside nginx, node and Go
 	$(O)/loadtest --bench --out build/bench && $(O)/lockbench --json build/bench/locks.json $(if $(PEERS),&& loadtest/peers/bench $(O) build/bench)
-report: built ; @FRESH=$(FRESH) loadtest/page/make-report $(O) ## measure (10 minutes) unless that was done, or FRESH=1: build/report/index.html
+report: built ; @FRESH=$(FRESH) loadtest/page/make-report $(O) ## measure (15 minutes) unless that was done, or FRESH=1: build/report/index.html
 up: docker-deps ; @WITH='$(WITH)' docker/deploy.sh up $(or $(KIND),single) ## the deployment in docker, KIND=single|sentinel|cluster, WITH=postgres,zookeeper,book: three instances behind HAProxy
 images: docker-deps ; @docker/deploy.sh build ## its images alone; PLATFORMS=linux/amd64,linux/arm64
 down: ; @docker/deploy.sh down $(if $(VOLUMES),--volumes) ## stop it; VOLUMES=1 deletes what was sold, too

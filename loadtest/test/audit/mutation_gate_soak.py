@@ -12,7 +12,7 @@ sys.path.insert(0, 'app/test/support')
 from blackbox import BIN, check, checks_end
 
 FAULTS = ('pause', 'kill', 'stop', 'cut', 'slow')
-SIDE_BY_SIDE = 3  # they sleep most of the time
+SIDE_BY_SIDE = 5  # they sleep most of the time
 TRIES = 4
 UNPROVEN = ('void', 'hid its flaw')
 NONE_WANTED = ('oversold', 'undersold', 'duplicates', 'stuck_locks')
