@@ -54,7 +54,10 @@ static void join_numbers(char *text)
     bool is_text = false, is_list = false;
 
     for (const char *at = text; *at; at++) {
-        if (*at == '"' && (at == text || at[-1] != '\\')) is_text = !is_text;
+        if (is_text && *at == '\\')
+            *to++ = *at++; /* what is escaped ends no text */
+        else if (*at == '"')
+            is_text = !is_text;
         if (!is_text && *at == '[')
             is_list =
                 at[1 + strcspn(at + 1, "\"[{]")] == ']'; /* neither text nor anything nested */

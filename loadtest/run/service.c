@@ -28,7 +28,7 @@ enum {
     SOCKET_PATH_MAX = 100, /* sockaddr_un has 108 */
     SPARE_CONNECTIONS = 32,
     PATH_ROOM = RUN_PATH_MAX + 64,
-    WORDS_MAX = 48, /* of seckilld's command line, and NULL */
+    WORDS_MAX = 62, /* of seckilld's command line, and NULL: process_start() takes no more */
     NUMBER_MAX = 24,
 };
 
