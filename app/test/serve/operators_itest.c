@@ -313,7 +313,8 @@ TEST(the_audit_says_what_the_service_sees, struct app_fixture *self)
     assert_non_null(strstr(self->reply.body,
                            "{\"name\":\"units-add-up\",\"verdict\":\"pass\","
                            "\"detail\":\"1 orders + 6 left, of 3 + 4 restocked\""));
-    assert_int_equal(log_lines(self, "sale cup: audit: pass"), 1);
+    assert_int_equal(log_lines(self, "sale cup: audit:"),
+                     0); /* a dashboard asks every few seconds */
 }
 
 /* ---- the operators' log ---------------------------------------------------------------------------- */
