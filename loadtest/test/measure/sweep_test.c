@@ -45,7 +45,7 @@ TEST(all_means_the_sound_guards_and_batches_of_mutex, struct bench *sweep)
     check_point(sweep, 1, "script", 256, 0, 16);
     check_point(sweep, 3, "script", 256, 0, 128);
     check_point(sweep, 4, "mutex", 1, 1, 128);
-    check_point(sweep, 7, "mutex", 64, 4, 128);
+    check_point(sweep, 7, "mutex", 64, 1, 128);
 }
 
 TEST(a_guard_may_be_named_a_flawed_one_too, struct bench *sweep)
@@ -55,7 +55,7 @@ TEST(a_guard_may_be_named_a_flawed_one_too, struct bench *sweep)
     assert_true(bench_points_of_sweep(sweep, &options, NULL));
     assert_int_equal(5, sweep->point_count);
     check_point(sweep, 0, "none", 256, 0, 8);
-    check_point(sweep, 4, "none", 64, 4, 8);
+    check_point(sweep, 4, "none", 64, 1, 8);
 }
 
 TEST(an_unknown_guard_is_refused, struct bench *sweep)
