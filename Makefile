@@ -210,7 +210,7 @@ $(O)/gen/lockkit_scripts.c: $(wildcard lockkit/scripts/*.lua)
 $(O)/gen/app_scripts.c: $(wildcard app/store/scripts/*.lua)
 $(O)/gen/app_documents.c: app/serve/openapi.json
 $(O)/gen/book_migrations.c: $(wildcard app/book/migrations/*.sql)
-$(O)/gen/guard_sources.c: $(wildcard $(foreach d,app/guards app/guards/hand app/guards/flawed,$d/*.[ch])) \
+$(O)/gen/guard_sources.c: $(wildcard $(foreach d,app/guards app/guards/shared app/guards/flawed,$d/*.[ch])) \
   $(addprefix app/lab/plays/,unmarked.c mistakes.c articles.c lock_elsewhere.c lock_until_commit.c lease_by_time.c)
 $(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
 	@mkdir -p $(@D) && echo "  EMBED $@" && sha1sum $(filter %.lua %.sql %.json %.c %.h,$^) > $@.sha1

@@ -17,11 +17,11 @@
 
 #include "lockkit/lockkit.h"
 
+#include "auth/operators_log.h"
 #include "base/clock.h"
-#include "common/streams.h"
+#include "common/std_streams.h"
 #include "common/utf8.h"
 #include "events/broadcast.h"
-#include "gate/operators_log.h"
 #include "guards/base/guard_servers.h"
 #include "lab/served/lab_runner.h"
 #include "serve/lab/classroom.h"
@@ -146,7 +146,7 @@ static int open_servers(const struct config *config, const struct redis_login *l
                                      .on_event_arg = parts->service.metrics};
 
     redis_login_fill(config, login, NULL, &like);
-    parts->servers.postgres_password = redis_login_said(login->postgres);
+    parts->servers.postgres_password = redis_login_or_null(login->postgres);
     if (guard_servers_open(config->servers, &like, &parts->servers, &why)) return 0;
     return fail(EXIT_USAGE, &why);
 }
@@ -201,7 +201,7 @@ static int check_redis(struct parts *parts)
 }
 
 /* Other servers take the writes now: are they fit? It is too late to refuse: say it. */
-static void look_again(struct parts *parts)
+static void recheck_servers(struct parts *parts)
 {
     unsigned changes = deployment_changes(&parts->deployment);
     struct startup_facts facts;
@@ -209,10 +209,10 @@ static void look_again(struct parts *parts)
     bool is_answered = false;
 
     if (changes == parts->reported || clock_mono_ms() < parts->report_at_ms) return;
-    if (startup_look((struct startup_inquiry){.client = parts->service.client,
-                                              .deployment = &parts->deployment,
-                                              .fsync = parts->service.config->redis_fsync},
-                     &facts, &is_answered, &why)) {
+    if (startup_recheck((struct startup_inquiry){.client = parts->service.client,
+                                                 .deployment = &parts->deployment,
+                                                 .fsync = parts->service.config->redis_fsync},
+                        &facts, &is_answered, &why)) {
         log_line(LOG_WARN, "redis: another server is the primary, or slots have moved");
         report_redis(parts, &facts);
     } else if (is_answered) {
@@ -245,15 +245,16 @@ static int start_book(const struct config *config, const struct redis_login *log
         url = private_server_url(parts->postgres);
         log_line(LOG_INFO, "the book is in %s", url);
     }
-    parts->service.book = book_new(&(struct book_options){.url = url,
-                                                          .password = redis_login_said(login->book),
-                                                          .store = parts->service.store,
-                                                          .lag_max = config->book_lag,
-                                                          .is_waited_for = config->book_wait == 1,
-                                                          .on_event = metrics_on_event,
-                                                          .on_taken = on_taken,
-                                                          .arg = parts->service.metrics},
-                                   &why);
+    parts->service.book =
+        book_new(&(struct book_options){.url = url,
+                                        .password = redis_login_or_null(login->book),
+                                        .store = parts->service.store,
+                                        .lag_max = config->book_lag,
+                                        .is_waited_for = config->book_wait == 1,
+                                        .on_event = metrics_on_event,
+                                        .on_taken = on_taken,
+                                        .arg = parts->service.metrics},
+                 &why);
     return parts->service.book ? 0 : fail(EXIT_USAGE, &why);
 }
 
@@ -426,7 +427,7 @@ static bool start_rate(const struct rate_limit *limit, struct rate **out)
 static _Atomic(const char *) stopping; /* what is being stopped */
 
 /* On a thread of the timer's. Redis, whose life is tied to ours, saves and goes by itself. */
-static void leave(union sigval unused)
+static void exit_at_once(union sigval unused)
 {
     (void)unused;
     (void)alarm(KILL_S);
@@ -441,7 +442,7 @@ static void limit_stop(const char *step, int64_t limit_ms)
 {
     static timer_t timer;
     static bool is_there;
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = leave};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = exit_at_once};
     struct itimerspec limit = {
         .it_value = {.tv_sec = limit_ms / 1000, .tv_nsec = limit_ms % 1000 * 1000000L}};
 
@@ -538,7 +539,7 @@ static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
         private_server_tend(parts->redis);
     }
     broadcast_end(parts->service.broadcast);
-    server_shut(parts->server);
+    server_drain(parts->server);
     while (server_connections(parts->server) > 0 && clock_mono_ms() < closes_at_ms + FINISH_MS) {
         if (signal_came(ours)) return false;
         private_server_tend(parts->redis);
@@ -582,7 +583,7 @@ static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
     while (!signal_came(ours)) {
         private_server_tend(parts->redis);
         private_server_tend(parts->postgres);
-        look_again(parts);
+        recheck_servers(parts);
     }
     limit_stop("what runs", drain_ms + FINISH_MS + LAST_MS);
     log_event(LOG_INFO, &(struct log_fields){.event = "stop"}, "stopping");
@@ -603,7 +604,7 @@ int main(int argc, char **argv)
                           .service = {.config = &config, .deployment = &parts.deployment}};
     struct start_error why = {0};
 
-    streams_open();
+    std_streams_open();
     if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_FAILED;
     config_status status =
         config_read(&(struct config_source){.argc = argc, .argv = argv}, &config, &why);

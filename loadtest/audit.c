@@ -14,7 +14,7 @@
 
 #include "common/flags.h"
 #include "common/secret.h"
-#include "common/streams.h"
+#include "common/std_streams.h"
 #include "evidence/charge_log.h"
 #include "evidence/client_log.h"
 #include "evidence/ledger.h"
@@ -247,7 +247,7 @@ int main(int argc, char **argv)
     struct failure failure = {.text = ""};
     struct facts facts;
 
-    streams_open();
+    std_streams_open();
     int status = flags_main(&command_line, argc, argv, &arguments);
     if (status >= 0) return status;
     (void)signal(SIGPIPE, SIG_IGN); /* a server that closes is told in words */

@@ -11,17 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 #include "base/progress.h"
 #include "base/runs.h"
 #include "common/folder.h"
-#include "common/streams.h"
+#include "common/std_streams.h"
 #include "measure/bench.h"
 #include "measure/compare.h"
-#include "tell/bench_report.h"
-#include "tell/csv.h"
-#include "tell/report.h"
+#include "output/bench_report.h"
+#include "output/csv.h"
+#include "output/report.h"
 
 enum {
     EXIT_PASS = 0,
@@ -48,7 +48,7 @@ static bool make_run_folder(const struct options *options, struct folders *folde
     if (!programs_make_folders("--out: ", options->out, failure)) return false;
     if (!realpath(options->out, absolute) || strlen(absolute) >= RUN_PATH_MAX - 128)
         return failure_set(failure, "--out: %s: %s", options->out, failure_errno_text());
-    moment_stamp(stamp, sizeof stamp);
+    clock_file_stamp(stamp, sizeof stamp);
     (void)snprintf(folders->out, sizeof folders->out, "%.896s", absolute);
     (void)snprintf(folders->run, sizeof folders->run, "%.896s/run-%s-%ld", absolute, stamp,
                    (long)getpid());
@@ -180,7 +180,7 @@ static bool find_needs(struct options *options, const struct folders *folders,
     if (!guard_list_ask(folders->run, &guards, failure) ||
         !guard_list_choose(&guards, options->guard, &chosen, failure))
         return false;
-    guard_list_tell_needs(&chosen, options->needs);
+    guard_list_collect_needs(&chosen, options->needs);
     return true;
 }
 
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
     struct failure failure = {.text = ""};
     struct options options;
 
-    streams_open();
+    std_streams_open();
     if (!options_parse(argc, argv, &options, &failure)) {
         (void)fprintf(stderr, "loadtest: %s\n", failure.text);
         return EXIT_USAGE;

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/json_file.h"
-#include "base/moment.h"
 #include "base/programs.h"
 #include "common/flags.h"
 #include "common/secret.h"
-#include "common/streams.h"
-#include "pay/payd_door.h"
+#include "common/std_streams.h"
+#include "pay/payd_http.h"
 
 enum { EXIT_DONE = 0, EXIT_CANNOT_RUN = 1, EXIT_BAD_WORDS = 2, LOOK_EVERY_MS = 50 };
 
@@ -99,21 +99,21 @@ static bool serve(const struct arguments *arguments, struct payd_post *post, FIL
                   struct failure *failure)
 {
     struct payd_charges *charges = payd_charges_new(&arguments->faults, post, log);
-    struct payd_door *door =
-        charges ? payd_door_open(arguments->listen, arguments->key, charges, failure) : NULL;
+    struct payd_http *http =
+        charges ? payd_http_open(arguments->listen, arguments->key, charges, failure) : NULL;
     char url[PAYD_URL_MAX];
 
-    if (door) {
-        payd_door_url(door, arguments->listen, url);
+    if (http) {
+        payd_http_url(http, arguments->listen, url);
         (void)printf("payd: %s, webhook %s, seed %llu\n", url, arguments->webhook,
                      (unsigned long long)arguments->faults.seed);
         (void)fflush(stdout);
         while (!interrupt_came())
-            moment_sleep_ms(LOOK_EVERY_MS);
+            clock_sleep_ms(LOOK_EVERY_MS);
     }
-    payd_door_close(door);
+    payd_http_close(http);
     payd_charges_free(charges);
-    return door != NULL || failure_set(failure, "out of memory");
+    return http != NULL || failure_set(failure, "out of memory");
 }
 
 static bool send_again(void *arg, json_t *line, struct failure *why)
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     static struct arguments arguments = {.listen = "127.0.0.1:0", .faults = {.seed = 1}};
     struct failure failure = {.text = ""};
 
-    streams_open();
+    std_streams_open();
     int status = flags_main(&command_line, argc, argv, &arguments);
     if (status >= 0) return status;
     status = EXIT_BAD_WORDS;

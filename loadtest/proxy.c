@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
-#include "common/streams.h"
+#include "common/std_streams.h"
 #include "proxy/proxy_control.h"
 #include "proxy/proxy_options.h"
 #include "proxy/proxy_schedule.h"
@@ -89,7 +89,7 @@ static int raise_descriptor_limit(void)
     return limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur - KEPT_DESCRIPTORS : INT_MAX;
 }
 
-static bool say_ready(const struct proxy *proxy)
+static bool print_ready(const struct proxy *proxy)
 {
     for (size_t i = 0; i < proxy->links.count; i++) {
         const struct proxy_link_plan *plan = &proxy->links.list[i].plan;
@@ -127,9 +127,10 @@ static bool serve(struct proxy *proxy, struct failure *failure)
 {
     bool is_served = open_all(proxy, failure);
 
-    if (is_served) is_served = say_ready(proxy) || failure_set(failure, "nobody reads our output");
+    if (is_served)
+        is_served = print_ready(proxy) || failure_set(failure, "nobody reads our output");
     if (is_served) {
-        proxy->started_at_ns = moment_ns();
+        proxy->started_at_ns = clock_ns();
         proxy_history_start(&proxy->history, proxy->options.seed);
         if (proxy->schedule) wait_for_next_verb(proxy);
         is_served = proxy_loop_run(&proxy->loop, failure);
@@ -147,7 +148,7 @@ int main(int argc, char **argv)
     struct failure failure = {.text = ""};
     int status = EXIT_DONE;
 
-    streams_open();
+    std_streams_open();
     if (argc > 1 && strcmp(argv[1], "ctl") == 0) return proxy_ctl(argc - 2, argv + 2);
     interrupt_watch();
     bool is_understood = proxy_options_parse(argc, argv, &proxy.options, &failure) &&

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/flags.h"
-#include "common/streams.h"
+#include "common/std_streams.h"
 #include "page/page.h"
 
 enum { EXIT_WRITTEN = 0, EXIT_UNUSABLE = 2, EXIT_NOT_WRITTEN = 3 };
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     struct page_results results = {.roots = {NULL}};
     struct failure failure = {.text = ""};
 
-    streams_open();
+    std_streams_open();
     switch (flags_read(&command_line, argc, argv, &arguments, &failure)) {
     case FLAGS_HELP:
         return print_help();

@@ -77,7 +77,7 @@ static void complain(int64_t *say_ms, const char *what, const char *text)
 
 /* ---- sales ----------------------------------------------------------------------------------------- */
 
-static void watch_all(struct book *self, struct sale_id *ids, size_t count)
+static void add_sales(struct book *self, struct sale_id *ids, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct booked *sale =
@@ -100,9 +100,9 @@ static void list_sales(struct book *self)
     if (clock_mono_ms() < self->list_ms) return;
     self->list_ms = clock_mono_ms() + LIST_MS;
     if (store_list_ids(self->options.store, &ids, &count, NULL) == STORE_OK)
-        watch_all(self, ids, count);
+        add_sales(self, ids, count);
     if (book_leads(self) && book_database_list(self->client, &ids, &count, NULL) == LK_OK)
-        watch_all(self, ids, count);
+        add_sales(self, ids, count);
 }
 
 /* ---- who leads ----------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ bool book_leads(struct book *self)
     return leader && lk_leader_is_leading(leader);
 }
 
-void book_hurry(struct book *self)
+void book_wake(struct book *self)
 {
     if (!book_leads(self)) return;
     atomic_store(&self->is_asked, true);
@@ -303,7 +303,7 @@ static bool go_on(struct book *self, struct booked *sale, uint64_t fence, struct
     return is_done;
 }
 
-static void look(struct book *self, struct booked *sale)
+static void update_sale(struct book *self, struct booked *sale)
 {
     uint64_t fence = book_leads(self) ? lk_leader_fence(atomic_load(&self->leader)) : 0;
     int64_t most_ms = self->options.is_waited_for ? WAITED_MS : IDLE_MS;
@@ -325,26 +325,26 @@ static void look(struct book *self, struct booked *sale)
 }
 
 /* Those whose turn it is. The nearest moment of the next. */
-static int64_t look_at_all(struct book *self)
+static int64_t update_all(struct book *self)
 {
     bool is_asked = atomic_exchange(&self->is_asked, false);
     int64_t next_ms = self->list_ms;
 
     KNOWN_EACH(booked, sale, &self->sales)
     {
-        if (is_asked || clock_mono_ms() >= sale->next_ms) look(self, sale);
+        if (is_asked || clock_mono_ms() >= sale->next_ms) update_sale(self, sale);
         if (sale->next_ms < next_ms) next_ms = sale->next_ms;
     }
     return next_ms;
 }
 
-static int64_t keep(void *arg)
+static int64_t run_round(void *arg)
 {
     struct book *self = arg;
 
     if (!atomic_load(&self->leader)) campaign(self);
     list_sales(self);
-    return look_at_all(self);
+    return update_all(self);
 }
 
 /* ---- waiting for it -------------------------------------------------------------------------------- */
@@ -377,12 +377,12 @@ static char *list_facts(const struct book_fact *facts, size_t count)
 }
 
 /* What this instance has sold is written now; and until it is, if it is the one that writes. */
-static void wait_a_moment(struct book *self, int64_t pause_ms)
+static void pause_round(struct book *self, int64_t pause_ms)
 {
     int64_t until_ms = clock_mono_ms() + pause_ms;
     struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * NS_PER_MS};
 
-    book_hurry(self);
+    book_wake(self);
     (void)pthread_mutex_lock(&self->worker.mutex);
     (void)pthread_cond_clockwait(&self->taken, &self->worker.mutex, CLOCK_MONOTONIC, &until);
     (void)pthread_mutex_unlock(&self->worker.mutex);
@@ -395,7 +395,7 @@ static char *wait_for(struct book *self, const char *sale_id, const char *words,
     char *found = NULL;
 
     for (int64_t pause_ms = WAIT_MIN_MS;; pause_ms *= 2) {
-        wait_a_moment(self, pause_ms < WAIT_MAX_MS ? pause_ms : WAIT_MAX_MS);
+        pause_round(self, pause_ms < WAIT_MAX_MS ? pause_ms : WAIT_MAX_MS);
         int64_t left_ms = until_ms - clock_mono_ms();
         if (left_ms <= 0) return found;
         free(found);
@@ -443,7 +443,7 @@ bool book_has(struct book *self, const char *sale_id, struct book_fact fact)
     return fact.is_booked;
 }
 
-static bool is_told(const struct purchase *purchase)
+static bool has_order(const struct purchase *purchase)
 {
     return purchase->outcome == OUTCOME_CREATED || purchase->outcome == OUTCOME_REPLAYED;
 }
@@ -455,17 +455,17 @@ void book_confirm(struct book *self, const char *sale_id, struct purchase *first
 
     if (!self || !self->options.is_waited_for) return;
     for (const struct purchase *at = first; at; at = at->next)
-        count += is_told(at);
+        count += has_order(at);
     if (count == 0) return;
     facts = calloc(count, sizeof *facts);
     count = 0;
     for (const struct purchase *at = first; facts && at; at = at->next) {
-        if (is_told(at)) facts[count++] = (struct book_fact){at->order_id, "", "", false};
+        if (has_order(at)) facts[count++] = (struct book_fact){at->order_id, "", "", false};
     }
     if (facts) wait_for_facts(self, sale_id, facts, count, first->deadline_ns / NS_PER_MS);
     count = 0;
     for (struct purchase *at = first; at; at = at->next) {
-        if (is_told(at) && !(facts && facts[count++].is_booked)) at->outcome = OUTCOME_UNKNOWN;
+        if (has_order(at) && !(facts && facts[count++].is_booked)) at->outcome = OUTCOME_UNKNOWN;
     }
     free(facts);
 }
@@ -479,7 +479,7 @@ bool book_remove(struct book *self, const char *sale_id)
     bool is_kept = !self;
 
     while (!is_kept && clock_mono_ms() < until_ms) {
-        book_hurry(self);
+        book_wake(self);
         clock_pause_ms(SOON_MS);
         if (book_rebuild_last(self->options.store, sale_id, &last, NULL) &&
             book_database_remove(self->client, sale_id, &last, &is_kept, NULL) != LK_OK)
@@ -517,7 +517,7 @@ struct book *book_new(const struct book_options *options, struct start_error *wh
                                                               .on_event = options->on_event,
                                                               .on_event_arg = options->arg},
                                   &err);
-    if (self->client && worker_start(&self->worker, keep, self)) return self;
+    if (self->client && worker_start(&self->worker, run_round, self)) return self;
     (void)start_error_say(why, "--book: %s", err.text[0] ? err.text : "no thread");
     release(self);
     return NULL;

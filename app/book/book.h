@@ -75,7 +75,7 @@ struct book_lag book_lag_of(struct book *self, const char *sale_id);
 bool book_keeps(struct book *self, const char *sale_id);
 
 /* Look at all sales now, if this instance writes: who sells may wait for that. NULL is fine. */
-void book_hurry(struct book *self);
+void book_wake(struct book *self);
 
 /* Whether this instance writes. */
 bool book_leads(struct book *self);

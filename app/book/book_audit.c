@@ -156,7 +156,7 @@ static void audit_ledger(struct auditing *self)
     end_check(self, "ledger");
 }
 
-static void look_for_rows(struct auditing *self)
+static void find_missing_rows(struct auditing *self)
 {
     TEXT_ADD(&self->rows, "]");
     text_add(&self->rows, "", 1);
@@ -175,7 +175,7 @@ static bool add_row(const struct order *order, void *arg)
     text_add_member(&self->rows, "key", order->key);
     text_add_member(&self->rows, "state", order->state);
     TEXT_ADD(&self->rows, "}");
-    if (self->count == ROWS) look_for_rows(self);
+    if (self->count == ROWS) find_missing_rows(self);
     return self->is_looked_at && !self->found;
 }
 
@@ -192,7 +192,7 @@ static void audit_orders(struct auditing *self)
             ? store_scan_orders(audit->store, audit->sale_id, add_row, self, self->err)
             : STORE_FAILED;
     if (status == STORE_OK) {
-        look_for_rows(self);
+        find_missing_rows(self);
         status = store_load_moment(audit->store, audit->sale_id, &moment, self->err);
     }
     free(self->rows.data);

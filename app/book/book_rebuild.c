@@ -113,7 +113,7 @@ static bool keep_fork(struct rebuild *self)
 
 /* Whether it has to be rebuilt, and from its first entry on. What is seen of the ledger's end is seen first: if that is
    still there when all begins, so is the rest. */
-static bool look(struct rebuild *self, bool *out_forgets)
+static bool compare_ledgers(struct rebuild *self, bool *out_forgets)
 {
     struct book_position position;
     struct book_place last;
@@ -199,7 +199,7 @@ static bool try_once(struct rebuild *self)
 {
     bool forgets = false;
 
-    return look(self, &forgets) &&
+    return compare_ledgers(self, &forgets) &&
            (self->out->was_whole ||
             (begin(self, forgets) && add_entries(self, booked_sql, "book") &&
              add_entries(self, beside_sql, "beside") && end(self)));

@@ -60,7 +60,7 @@ static int open_servers(const struct ctl_request *request, bool needs_redis, str
         return ctl_complain("%s URL is missing", config->book ? "--redis" : "--book");
     if (!redis_login_read(config, &login, &why)) return ctl_complain("%s", why.text);
     out->book = lk_client_open(
-        LK_OPTIONS(client, .url = config->book, .password = redis_login_said(login.book)), &err);
+        LK_OPTIONS(client, .url = config->book, .password = redis_login_or_null(login.book)), &err);
     if (!out->book) {
         (void)ctl_complain("--book: %s", err.text);
         exit_status = err.code == LK_INVALID ? CTL_USAGE : CTL_UNREACHABLE;

@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "auth/subject.h"
+#include "auth/token.h"
 #include "base/clock.h"
 #include "base/rfc3339.h"
 #include "common/secret.h"
 #include "ctl.h"
-#include "gate/subject.h"
-#include "gate/token.h"
 
 enum {
     TTL_S = 3600,
@@ -38,7 +38,7 @@ struct order {
 };
 
 /* A number without sign; false when it is none, or above `max`. */
-static bool number_is_read(const char *text, uint64_t max, uint64_t *out)
+static bool read_number(const char *text, uint64_t max, uint64_t *out)
 {
     char *end = NULL;
     uint64_t number = 0;
@@ -56,7 +56,7 @@ static int read_moments(const struct ctl_request *request, struct token *out)
     int64_t now_ms = clock_unix_ms();
     uint64_t ttl_s = TTL_S;
 
-    if (request->ttl && (!number_is_read(request->ttl, TTL_MAX_S, &ttl_s) || ttl_s == 0))
+    if (request->ttl && (!read_number(request->ttl, TTL_MAX_S, &ttl_s) || ttl_s == 0))
         return ctl_complain("--ttl: \"%s\" is not a number from 1 to %d", request->ttl, TTL_MAX_S);
     if (request->now && !rfc3339_parse(request->now, &now_ms))
         return ctl_complain("--now: \"%s\" is no time like 2026-11-20T10:00:00Z", request->now);
@@ -69,11 +69,11 @@ static int read_many(const struct ctl_request *request, struct order *out)
 {
     char name[BUYER_ID_MAX + 1];
 
-    if (!number_is_read(request->count, COUNT_MAX, &out->count) || out->count == 0)
+    if (!read_number(request->count, COUNT_MAX, &out->count) || out->count == 0)
         return ctl_complain("--count: \"%s\" is not a number from 1 to %d", request->count,
                             COUNT_MAX);
     if (!request->seed) return ctl_complain("token --count: %s is missing", "--from-seed N");
-    if (!number_is_read(request->seed, UINT64_MAX, &out->seed))
+    if (!read_number(request->seed, UINT64_MAX, &out->seed))
         return ctl_complain("--from-seed: \"%s\" is no number", request->seed);
     out->prefix = request->prefix ? request->prefix : "buyer";
     (void)snprintf(name, sizeof name, "%s", out->prefix);

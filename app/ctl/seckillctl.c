@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/streams.h"
+#include "common/std_streams.h"
 #include "ctl.h"
 #include "lab/lab.h"
 #include "start/private_server.h"
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
     const struct command *command = NULL;
     struct start_error why = {0};
 
-    streams_open();
+    std_streams_open();
     if (private_server_is_this(argc, argv) || actor_is_this(argc, argv)) return CTL_USAGE;
     if (asks_for_help(argc, argv)) return print_asked_help(argc, argv);
     if (!config_read_environment(&(struct config_source){.of_servers = true}, &request.servers,

@@ -31,7 +31,7 @@ enum { TICK_MS = 50, LOST_TICK_MS = 250, COMPARE_EVERY_MS = 1000, SEGMENTS_EVERY
 
 struct channel {
     struct channel *next;                      /* owned by the list */
-    struct watcher *watchers;                  /* borrowed */
+    struct subscriber *subscribers;            /* borrowed */
     unsigned uses;                             /* watchers, and the thread */
     uint64_t round;                            /* in which it was read last */
     struct sale_moment moment;                 /* as far as the ledger has been read */
@@ -43,8 +43,8 @@ struct channel {
     int64_t compare_at_ms; /* the thread's: monotonic */
 };
 
-struct watcher {
-    struct watcher *next;
+struct subscriber {
+    struct subscriber *next;
     struct channel *channel; /* a use */
     uint64_t taken;          /* changes */
     unsigned snapshots;      /* as the channel's when it was told */
@@ -88,9 +88,9 @@ static void drop_use_locked(struct broadcast *self, struct channel *channel)
 }
 
 /* Never blocks: a counter that is full is readable already. */
-static void wake_watchers_locked(const struct channel *channel)
+static void wake_subscribers_locked(const struct channel *channel)
 {
-    for (const struct watcher *at = channel->watchers; at; at = at->next)
+    for (const struct subscriber *at = channel->subscribers; at; at = at->next)
         (void)eventfd_write(at->fd, 1);
 }
 
@@ -124,55 +124,55 @@ static uint64_t first_change_after_locked(const struct channel *channel, struct 
     return number;
 }
 
-struct watcher *broadcast_watch(struct broadcast *self, const struct sale_moment *from)
+struct subscriber *broadcast_subscribe(struct broadcast *self, const struct sale_moment *from)
 {
-    struct watcher *watcher = calloc(1, sizeof *watcher);
+    struct subscriber *subscriber = calloc(1, sizeof *subscriber);
     struct channel *channel = NULL;
 
-    if (!watcher) return NULL;
-    watcher->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!subscriber) return NULL;
+    subscriber->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)pthread_mutex_lock(&self->mutex);
-    if (watcher->fd >= 0 && !self->is_over) channel = find_channel_locked(self, from);
+    if (subscriber->fd >= 0 && !self->is_over) channel = find_channel_locked(self, from);
     if (channel) {
         channel->uses++;
-        watcher->channel = channel;
-        watcher->taken = first_change_after_locked(channel, from->last);
-        watcher->snapshots = channel->snapshots;
-        watcher->next = channel->watchers;
-        channel->watchers = watcher;
+        subscriber->channel = channel;
+        subscriber->taken = first_change_after_locked(channel, from->last);
+        subscriber->snapshots = channel->snapshots;
+        subscriber->next = channel->subscribers;
+        channel->subscribers = subscriber;
     }
     (void)pthread_mutex_unlock(&self->mutex);
-    if (channel) return watcher;
-    if (watcher->fd >= 0) (void)close(watcher->fd);
-    free(watcher);
+    if (channel) return subscriber;
+    if (subscriber->fd >= 0) (void)close(subscriber->fd);
+    free(subscriber);
     return NULL;
 }
 
-void broadcast_leave(struct broadcast *self, struct watcher *watcher)
+void broadcast_unsubscribe(struct broadcast *self, struct subscriber *subscriber)
 {
-    struct channel *channel = watcher->channel;
-    struct watcher **at = &channel->watchers;
+    struct channel *channel = subscriber->channel;
+    struct subscriber **at = &channel->subscribers;
 
     (void)pthread_mutex_lock(&self->mutex);
-    while (*at != watcher)
+    while (*at != subscriber)
         at = &(*at)->next;
-    *at = watcher->next;
+    *at = subscriber->next;
     drop_use_locked(self, channel);
     (void)pthread_mutex_unlock(&self->mutex);
-    (void)close(watcher->fd);
-    free(watcher);
+    (void)close(subscriber->fd);
+    free(subscriber);
 }
 
-int broadcast_fd(const struct watcher *watcher)
+int broadcast_fd(const struct subscriber *subscriber)
 {
-    return watcher->fd;
+    return subscriber->fd;
 }
 
-static void copy_news_locked(struct watcher *watcher, struct events_news *out)
+static void copy_news_locked(struct subscriber *subscriber, struct events_news *out)
 {
-    const struct channel *channel = watcher->channel;
+    const struct channel *channel = subscriber->channel;
     const struct sale_moment *moment = &channel->moment;
-    uint64_t behind = channel->change_count - watcher->taken;
+    uint64_t behind = channel->change_count - subscriber->taken;
 
     out->last = moment->last;
     out->left = moment->sale.left;
@@ -180,23 +180,23 @@ static void copy_news_locked(struct watcher *watcher, struct events_news *out)
     out->now_ms = moment->sale.now_ms;
     out->state = sale_state_of(&moment->sale);
     out->is_lost = channel->is_lost;
-    out->is_gap = behind > EVENTS_KEPT || watcher->snapshots != channel->snapshots;
+    out->is_gap = behind > EVENTS_KEPT || subscriber->snapshots != channel->snapshots;
     out->change_count = 0;
-    for (uint64_t n = watcher->taken; n < channel->change_count && !out->is_gap; n++)
+    for (uint64_t n = subscriber->taken; n < channel->change_count && !out->is_gap; n++)
         out->changes[out->change_count++] = channel->changes[n % EVENTS_KEPT];
-    watcher->taken = channel->change_count;
-    watcher->snapshots = channel->snapshots;
+    subscriber->taken = channel->change_count;
+    subscriber->snapshots = channel->snapshots;
 }
 
-bool broadcast_take(struct broadcast *self, struct watcher *watcher, struct events_news *out)
+bool broadcast_take(struct broadcast *self, struct subscriber *subscriber, struct events_news *out)
 {
     eventfd_t ignored = 0;
     bool goes_on = false;
 
-    (void)eventfd_read(watcher->fd, &ignored); /* before looking: what comes later wakes again */
+    (void)eventfd_read(subscriber->fd, &ignored); /* before looking: what comes later wakes again */
     (void)pthread_mutex_lock(&self->mutex);
     goes_on = !self->is_over;
-    if (goes_on) copy_news_locked(watcher, out);
+    if (goes_on) copy_news_locked(subscriber, out);
     (void)pthread_mutex_unlock(&self->mutex);
     return goes_on;
 }
@@ -206,7 +206,7 @@ void broadcast_end(struct broadcast *self)
     (void)pthread_mutex_lock(&self->mutex);
     self->is_over = true;
     for (const struct channel *at = self->channels; at; at = at->next)
-        wake_watchers_locked(at);
+        wake_subscribers_locked(at);
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
@@ -279,14 +279,14 @@ static void apply_page_locked(struct channel *channel, const struct ledger_page 
     }
     events_tick(&channel->moment, now_ms);
     if (page->count > 0 || sale_state_of(sale) != before || sale->left != left)
-        wake_watchers_locked(channel);
+        wake_subscribers_locked(channel);
 }
 
 static void set_lost_locked(struct channel *channel, bool is_lost)
 {
     if (channel->is_lost == is_lost) return;
     channel->is_lost = is_lost;
-    wake_watchers_locked(channel);
+    wake_subscribers_locked(channel);
 }
 
 /*
@@ -294,7 +294,7 @@ static void set_lost_locked(struct channel *channel, bool is_lost)
  * knows. Its last entry may be ours, read already from the new server, and entries before it may be
  * gone: then the orders do not add up.
  */
-static void find_thread_again(struct broadcast *self, struct channel *channel)
+static void resume_after_failover(struct broadcast *self, struct channel *channel)
 {
     const char *id = channel->moment.sale.id;
     struct ledger_entry ignored;
@@ -317,16 +317,16 @@ static void find_thread_again(struct broadcast *self, struct channel *channel)
         channel->moment = moment;
         channel->snapshots++;
         channel->change_count = 0;
-        for (struct watcher *at = channel->watchers; at; at = at->next)
+        for (struct subscriber *at = channel->subscribers; at; at = at->next)
             at->taken = 0;
-        wake_watchers_locked(channel);
+        wake_subscribers_locked(channel);
     }
     set_lost_locked(channel, false);
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
 /* A sale in segments has no ledger of its own: it is looked at now and then. */
-static void look_at_segments(struct broadcast *self, struct channel *channel)
+static void reload_segments(struct broadcast *self, struct channel *channel)
 {
     struct sale_moment moment;
     struct sale_moment *known = &channel->moment;
@@ -344,7 +344,7 @@ static void look_at_segments(struct broadcast *self, struct channel *channel)
         if (moment.last.ms <= known->last.ms)
             moment.last.ms = known->last.ms + 1; /* a clock behind */
         *known = moment;
-        if (is_new) wake_watchers_locked(channel);
+        if (is_new) wake_subscribers_locked(channel);
     }
     (void)pthread_mutex_unlock(&self->mutex);
 }
@@ -364,7 +364,7 @@ static void note_failure(struct broadcast *self, const struct lk_error *err)
 }
 
 /* Whether it has to be compared with the store before anything new is told. */
-static bool is_doubtful(const struct broadcast *self, const struct channel *channel)
+static bool must_compare(const struct broadcast *self, const struct channel *channel)
 {
     if (channel->is_lost) return true;
     if (!deployment_may_go_back(self->deployment)) return false;
@@ -389,9 +389,9 @@ static bool read_on(struct broadcast *self, bool *out_has_more)
         struct channel *channel = reading->channels[i];
 
         if (channel->moment.sale.segments.count > 0)
-            look_at_segments(self, channel);
-        else if (is_doubtful(self, channel))
-            find_thread_again(self, channel);
+            reload_segments(self, channel);
+        else if (must_compare(self, channel))
+            resume_after_failover(self, channel);
     }
     (void)pthread_mutex_lock(&self->mutex);
     for (size_t i = 0; i < reading->count; i++) {
@@ -432,7 +432,7 @@ static struct timespec after_ms(int64_t ms)
 }
 
 /* Until it stops, or for so long; while nobody watches, until somebody does. */
-static bool rest(struct broadcast *self, int64_t ms)
+static bool pause_round(struct broadcast *self, int64_t ms)
 {
     struct timespec until = after_ms(ms);
     bool goes_on = true;
@@ -452,7 +452,7 @@ static void *run(void *arg)
 {
     struct broadcast *self = arg;
 
-    while (rest(self, run_round(self)))
+    while (pause_round(self, run_round(self)))
         continue;
     return NULL;
 }

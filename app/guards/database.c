@@ -1,9 +1,9 @@
 /*
  * No lock: the stock is a row of PostgreSQL, and one statement takes a unit from it and makes the order, or
  * neither. Everybody who buys meets at that row, which its transaction keeps until it is on disk: the
- * honest baseline of a sale in a database. Redis records what was decided (hand/database_sale.h).
+ * honest baseline of a sale in a database. Redis records what was decided (shared/database_sale.h).
  */
-#include "guards/hand/database_sale.h"
+#include "guards/shared/database_sale.h"
 
 static const struct database_way way = {
     .take =

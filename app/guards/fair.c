@@ -2,7 +2,7 @@
  * The lock goes to those who wait in the order of their coming: instances that sell one sale take
  * turns. A waiter whose process died holds up the others until its window ends.
  */
-#include "guards/hand/held_lock.h"
+#include "guards/shared/held_lock.h"
 
 static lk_lock *make_fair(lk_client *client, const char *key, struct lk_error *err)
 {

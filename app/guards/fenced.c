@@ -4,7 +4,7 @@
  * the greatest it has seen and refuses any lower one, in the step that writes (fence_check.lua). It
  * asks nothing of the lock: so it would hold also where lock and data are on different servers.
  */
-#include "guards/hand/held_lock.h"
+#include "guards/shared/held_lock.h"
 
 const struct guard guard_fenced = {
     .name = "fenced",

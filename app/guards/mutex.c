@@ -3,7 +3,7 @@
  * compare-and-delete; all three in one round trip for the whole batch.
  */
 #include "guards/base/guard.h"
-#include "guards/hand/purchase_eval.h"
+#include "guards/shared/purchase_eval.h"
 
 static struct guard_result mutex_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                       size_t count)

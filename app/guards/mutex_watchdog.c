@@ -3,7 +3,7 @@
  * watchdog renews the lease meanwhile, so a slow Redis costs no purchase; a holder that sleeps for
  * longer is still refused by the script.
  */
-#include "guards/hand/held_lock.h"
+#include "guards/shared/held_lock.h"
 
 const struct guard guard_mutex_watchdog = {
     .name = "mutex-watchdog",

@@ -4,7 +4,7 @@
  * lease row counts up with each grant: the sale's keys refuse one lower than they have seen, as they do
  * for guard "fenced". Those numbers are compared with their like alone: they have a key of their own.
  */
-#include "guards/hand/held_lock.h"
+#include "guards/shared/held_lock.h"
 
 const struct guard guard_postgres = {
     .name = "postgres",

@@ -7,7 +7,7 @@
  */
 #include "base/clock.h"
 #include "guards/base/guard.h"
-#include "guards/hand/purchase_eval.h"
+#include "guards/shared/purchase_eval.h"
 
 /* *out_is_free: the lock is not held afterwards, as far as is known. */
 static lk_status sell_holding(lk_lock *lock, const struct purchase_eval *purchase,

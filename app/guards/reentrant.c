@@ -2,7 +2,7 @@
  * Redisson's RLock around the purchase: a hash that counts its owner's holds. Nothing here takes it
  * twice; it shows what the counting costs beside the mutex.
  */
-#include "guards/hand/held_lock.h"
+#include "guards/shared/held_lock.h"
 
 const struct guard guard_reentrant = {
     .name = "reentrant",

@@ -3,7 +3,7 @@
  * baseline that every lock has to be compared with.
  */
 #include "guards/base/guard.h"
-#include "guards/hand/purchase_eval.h"
+#include "guards/shared/purchase_eval.h"
 
 static struct guard_result script_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                        size_t count)

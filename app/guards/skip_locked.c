@@ -2,7 +2,7 @@
  * No lock that anybody waits for: each unit is a row of PostgreSQL, and a buyer takes any that nobody else is
  * at (SKIP LOCKED). Units are put out some at a time, from the same row that guard "database" sells of.
  */
-#include "guards/hand/database_sale.h"
+#include "guards/shared/database_sale.h"
 
 static const struct database_way way = {
     .take =

@@ -1,7 +1,7 @@
 /*
  * The lock without messages: who waits asks again after growing pauses of up to 128 ms.
  */
-#include "guards/hand/held_lock.h"
+#include "guards/shared/held_lock.h"
 
 const struct guard guard_spin = {
     .name = "spin",

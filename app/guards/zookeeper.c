@@ -2,7 +2,7 @@
  * As guard "postgres", with the lock in ZooKeeper (--zookeeper): its number is that of the transaction that made
  * the holder's node, which grows with each grant.
  */
-#include "guards/hand/held_lock.h"
+#include "guards/shared/held_lock.h"
 
 const struct guard guard_zookeeper = {
     .name = "zookeeper",

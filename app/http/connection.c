@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "door/inside.h"
+#include "net/served.h"
 
 enum connection_use { FREE, LENT, WATCHED = 16 };
 
@@ -52,7 +52,7 @@ void connection_send(const struct connection *self, const char *data, size_t len
     if (sent != (ssize_t)len) (void)shutdown(self->fd, SHUT_RDWR);
 }
 
-void connection_take_leave(const struct connection *self)
+void connection_linger(const struct connection *self)
 {
     enum { LEAVE_MS = 200 };
     char waste[4096];
@@ -64,7 +64,7 @@ void connection_take_leave(const struct connection *self)
     if (recv(self->fd, waste, sizeof waste, MSG_DONTWAIT) <= 0 &&
         (ioctl(self->fd, SIOCOUTQ, &unsent) != 0 || unsent == 0))
         return;
-    inside_set_turn(self->fd, INSIDE_CLIENT_SPEAKS); /* in a crowd, less long */
+    served_set_turn(self->fd, CONN_CLIENT_SENDS); /* in a crowd, less long */
     (void)shutdown(self->fd, SHUT_WR);
     while (left_ms > 0 && poll(&more, 1, (int)left_ms) == 1 &&
            recv(self->fd, waste, sizeof waste, MSG_DONTWAIT) > 0)
@@ -154,7 +154,7 @@ void connection_answered(struct connection *self)
 {
     uint32_t use = 0;
 
-    inside_set_turn(self->fd, INSIDE_CLIENT_IDLE);
+    served_set_turn(self->fd, CONN_CLIENT_IDLE);
     use = atomic_exchange(&self->use, FREE);
     /* From here the connection may be gone; waking at its address harms nobody. */
     if (use & WATCHED) {

@@ -65,7 +65,7 @@ typedef enum connection_event {
  *
  * Source   RFC 9112 section 9.6.
  */
-void connection_take_leave(const struct connection *self);
+void connection_linger(const struct connection *self);
 
 /* Have the kernel buffer little, and notice within some seconds that the far end does not answer. */
 void connection_begin_stream(const struct connection *self);

@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "base/text.h"
-#include "door/client_address.h"
+#include "net/client_address.h"
 #include "sale/purchase.h"
 
 struct mg_connection; /* civetweb's */
@@ -214,7 +214,7 @@ void http_send_library_error(struct mg_connection *conn, int status);
  *
  * Returns  the status of the answer; 0: nothing was to be said.
  */
-int http_answer_unheard(int fd, const struct mg_connection *conn);
+int http_answer_unserved(int fd, const struct mg_connection *conn);
 /* Tell a client why it is not served; the library never saw it. Does not wait. */
 void http_refuse_socket(int fd, http_problem problem);
 

@@ -14,15 +14,15 @@
 
 #include "base/clock.h"
 #include "connection.h"
-#include "door/inside.h"
 #include "http.h"
+#include "net/served.h"
 
 enum { REQUEST_TARGET_MAX = 8000 };
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
 /* Digits only; more than any body may have becomes HTTP_BODY_MAX + 1. */
-static bool length_is_read(const char *value, size_t *out)
+static bool read_length(const char *value, size_t *out)
 {
     size_t len = 0;
 
@@ -162,7 +162,7 @@ static bool check_framing(struct http_request *out, const struct framing *framin
                            "Content-Length and Transfer-Encoding exclude each other.");
     if (framing->is_chunked)
         return refuse_head(out, PROBLEM_LENGTH_REQUIRED, "Chunked bodies are not taken.");
-    if (framing->length && !length_is_read(framing->length, &out->body_len))
+    if (framing->length && !read_length(framing->length, &out->body_len))
         return refuse_head(out, PROBLEM_INVALID_REQUEST, "Content-Length is no number.");
     if (out->body_len > HTTP_BODY_MAX)
         return refuse_head(out, PROBLEM_PAYLOAD_TOO_LARGE, "A body has 4096 bytes at most.");
@@ -244,7 +244,7 @@ bool http_read_head(struct mg_connection *conn, struct http_request *out)
     for (int i = 0; i < info->num_headers; i++)
         note_header(&info->http_headers[i], out, &framing);
     if (client_closes(out, &framing)) out->must_close = true;
-    if (*info->request_uri != '/') out->must_close = true; /* see http_answer_unheard() */
+    if (*info->request_uri != '/') out->must_close = true; /* see http_answer_unserved() */
     if (info->num_headers >= MG_MAX_HEADERS)               /* civetweb drops the rest silently */
         return refuse_head(out, PROBLEM_INVALID_REQUEST, "Too many headers.");
     if (!head_is_whole(info))
@@ -255,7 +255,7 @@ bool http_read_head(struct mg_connection *conn, struct http_request *out)
 }
 
 /* After a request that came to a handler its connection was kept only if it began with "/". */
-int http_answer_unheard(int fd, const struct mg_connection *conn)
+int http_answer_unserved(int fd, const struct mg_connection *conn)
 {
     const struct mg_request_info *info = mg_get_request_info(conn);
     struct connection connection = {.fd = fd};
@@ -282,7 +282,7 @@ void http_find_client(const struct http_request *request, const struct networks 
     const struct mg_request_info *info = mg_get_request_info(request->conn);
     struct client_walk walk;
 
-    client_address_walk_begin(&walk, trusted, inside_peer(info->remote_port));
+    client_address_walk_begin(&walk, trusted, served_peer(info->remote_port));
     for (int i = info->num_headers - 1; i >= 0 && !walk.is_over; i--) {
         if (strcasecmp(info->http_headers[i].name, "X-Forwarded-For") == 0)
             client_address_walk_list(&walk, info->http_headers[i].value);
@@ -312,24 +312,24 @@ bool http_read_idempotency_key(struct http_request *request, char out[IDEMPOTENC
 /* ---- body ------------------------------------------------------------------------------------ */
 
 /* By itself mg_read() would wait until all of it has come, however slowly it drips. */
-static bool body_arrives(struct http_request *request, char *out)
+static bool receive_body(struct http_request *request, char *out)
 {
     if (request->expects_continue &&
         mg_write(request->conn, "HTTP/1.1 100 Continue\r\n\r\n", 25) < 0)
         return false;
-    inside_hear_until(clock_mono_ms() + HTTP_BODY_WAIT_MS);
+    served_set_read_deadline(clock_mono_ms() + HTTP_BODY_WAIT_MS);
     int read = mg_read(request->conn, out, request->body_len);
-    inside_hear_until(0);
+    served_set_read_deadline(0);
     return read == (int)request->body_len;
 }
 
-static bool body_arrives_in_time(struct http_request *request, char *out)
+static bool receive_body_in_time(struct http_request *request, char *out)
 {
     bool has_arrived = false;
 
-    if (request->connection) inside_set_turn(request->connection->fd, INSIDE_CLIENT_SPEAKS);
-    has_arrived = body_arrives(request, out);
-    if (request->connection) inside_set_turn(request->connection->fd, INSIDE_OURS);
+    if (request->connection) served_set_turn(request->connection->fd, CONN_CLIENT_SENDS);
+    has_arrived = receive_body(request, out);
+    if (request->connection) served_set_turn(request->connection->fd, CONN_SERVER_WORKS);
     return has_arrived;
 }
 
@@ -342,7 +342,7 @@ bool http_read_body(struct http_request *request, struct http_body *out)
         return http_refuse(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Content-Type", NULL);
     }
     assert(request->body_len <= sizeof out->data);
-    if (request->body_len > 0 && !body_arrives_in_time(request, out->data)) {
+    if (request->body_len > 0 && !receive_body_in_time(request, out->data)) {
         request->must_close = true;
         http_send_problem(request, PROBLEM_REQUEST_TIMEOUT, NULL);
         return false;

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/rfc3339.h"
 #include "connection.h"
-#include "door/inside.h"
 #include "http.h"
+#include "net/served.h"
 
 enum { HEAD_SIZE = 1024, ANSWER_SIZE = 2048 };
 
@@ -131,9 +131,9 @@ static bool write_out(const struct http_request *request, const char *data, size
     int fd = request->connection ? request->connection->fd : -1;
     int written = 0;
 
-    inside_set_turn(fd, INSIDE_CLIENT_READS);
+    served_set_turn(fd, CONN_CLIENT_READS);
     written = mg_write(request->conn, data, len);
-    inside_set_turn(fd, INSIDE_OURS);
+    served_set_turn(fd, CONN_SERVER_WORKS);
     return written == (int)len;
 }
 

@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "common/folder.h"
 #include "lab/stage/stage.h"
-#include "lab/stage/stage_inside.h"
+#include "lab/stage/stage_internal.h"
 #include "store/app_scripts.h"
 
-enum { HURRY_MS = 2000, ROUND_MS = 50 };
+enum { STOP_MS = 2000, ROUND_MS = 50 };
 
 struct lab {
     char dir[PATH_MAX];
@@ -153,9 +153,9 @@ fail:
  * of reach of Redis some insist, as long as a command may take, on giving back a place or asking what
  * became of a purchase.
  */
-static void hurry(struct stage *stage)
+static void stop_actors(struct stage *stage)
 {
-    int64_t until_ms = clock_mono_ms() + HURRY_MS;
+    int64_t until_ms = clock_mono_ms() + STOP_MS;
     size_t i = 0;
 
     while (i < stage->run->actor_count && clock_mono_ms() < until_ms) {
@@ -185,7 +185,7 @@ static void clear_stage(struct stage *stage)
             tap_let(stage->tap, actor->wire, NULL, TAP_PASS);
         }
     }
-    if (stage->run->failure.text[0]) hurry(stage);
+    if (stage->run->failure.text[0]) stop_actors(stage);
     for (size_t i = 0; i < stage->run->actor_count; i++) { /* one may wait for another */
         actor_join(&stage->actors[i]);
         if (stage->actors[i].has_started)

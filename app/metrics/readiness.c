@@ -178,7 +178,7 @@ static void renew_locked(struct readiness_probe *self)
     (void)pthread_cond_broadcast(&self->was_read);
 }
 
-struct readiness readiness_look(struct readiness_probe *self)
+struct readiness readiness_check(struct readiness_probe *self)
 {
     struct readiness found;
 

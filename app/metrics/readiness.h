@@ -32,7 +32,7 @@ void readiness_free(struct readiness_probe *self);
  * Units    it takes some 1.5 s at most, and sync_ms where replicas are waited for.
  * Threads  any; those who come while Redis is asked wait for the same answer.
  */
-struct readiness readiness_look(struct readiness_probe *self);
+struct readiness readiness_check(struct readiness_probe *self);
 
 /*
  * What was found out last, no matter how; asks nobody and does not wait.

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool number_is_taken(const char **text, uint64_t *out)
+static bool read_number(const char **text, uint64_t *out)
 {
     uint64_t number = 0;
 
@@ -27,8 +27,7 @@ bool ledger_id_parse(const char *text, struct ledger_id *out)
 {
     struct ledger_id id;
 
-    if (!number_is_taken(&text, &id.ms) || *text++ != '-' || !number_is_taken(&text, &id.seq))
-        return false;
+    if (!read_number(&text, &id.ms) || *text++ != '-' || !read_number(&text, &id.seq)) return false;
     if (*text) return false;
     *out = id;
     return true;

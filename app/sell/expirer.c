@@ -41,7 +41,7 @@ struct expirer {
 
 /* ---- sales ------------------------------------------------------------------------------------- */
 
-void expirer_watch(struct expirer *self, const char *sale_id)
+void expirer_add(struct expirer *self, const char *sale_id)
 {
     if (!self || known_find(&self->sales, sale_id)) return;
     struct watched *sale = calloc(1, sizeof *sale);
@@ -57,7 +57,7 @@ void expirer_watch(struct expirer *self, const char *sale_id)
         free(sale);
 }
 
-void expirer_look(struct expirer *self, const char *sale_id)
+void expirer_wake(struct expirer *self, const char *sale_id)
 {
     struct watched *sale = self && !expirer_leads(self) ? known_find(&self->sales, sale_id) : NULL;
 
@@ -76,7 +76,7 @@ static void list_sales(struct expirer *self)
 
         if (known_find(&self->sales, ids[i].text)) continue;
         if (store_load_sale(self->options.store, ids[i].text, &sale, NULL) != STORE_OK) continue;
-        if (sale.payment.window_ms > 0) expirer_watch(self, sale.id);
+        if (sale.payment.window_ms > 0) expirer_add(self, sale.id);
     }
     free(ids);
 }
@@ -148,7 +148,7 @@ static void step(struct expirer *self, struct watched *sale, uint64_t fence)
 }
 
 /* All that is due, or asked for. The nearest moment when something may be due. */
-static int64_t look_at_all(struct expirer *self)
+static int64_t expire_all(struct expirer *self)
 {
     uint64_t fence = expirer_leads(self) ? lk_leader_fence(atomic_load(&self->leader)) : 0;
     bool is_ours = acts(self);
@@ -165,21 +165,21 @@ static int64_t look_at_all(struct expirer *self)
     return next_ms;
 }
 
-static void look_for_sales(struct expirer *self)
+static void find_sales(struct expirer *self)
 {
     if (clock_mono_ms() < atomic_load(&self->list_ms)) return;
     atomic_store(&self->list_ms, acts(self) ? clock_mono_ms() + LIST_MS : INT64_MAX);
     list_sales(self);
 }
 
-static int64_t look_after(void *arg)
+static int64_t run_round(void *arg)
 {
     struct expirer *self = arg;
 
-    look_for_sales(self);
+    find_sales(self);
     if (known_next(&self->sales, NULL) && !atomic_load(&self->leader) && !acts(self))
         campaign(self);
-    return look_at_all(self);
+    return expire_all(self);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -190,7 +190,7 @@ struct expirer *expirer_new(const struct expirer_options *options)
 
     if (!self) return NULL;
     self->options = *options;
-    if (worker_start(&self->worker, look_after, self)) return self;
+    if (worker_start(&self->worker, run_round, self)) return self;
     free(self);
     return NULL;
 }

@@ -29,9 +29,9 @@ struct expirer *expirer_new(const struct expirer_options *options);
 void expirer_free(struct expirer *self);
 
 /* A sale that is paid for later is sold here. Any thread; does not wait for the server. */
-void expirer_watch(struct expirer *self, const char *sale_id);
+void expirer_add(struct expirer *self, const char *sale_id);
 /* Of one that is watched: nothing is left, though a hold is due. Likewise. */
-void expirer_look(struct expirer *self, const char *sale_id);
+void expirer_wake(struct expirer *self, const char *sale_id);
 
 /* Whether this instance leads. */
 bool expirer_leads(struct expirer *self);

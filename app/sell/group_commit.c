@@ -132,7 +132,7 @@ static void set_all(const struct run *run, outcome same)
 static void note_failure(struct group_commit *self, const struct run *run, guard_status status)
 {
     set_all(run, outcome_of(status));
-    if (status == GUARD_UNAVAILABLE) book_hurry(self->options.book); /* perhaps UNCHECKED */
+    if (status == GUARD_UNAVAILABLE) book_wake(self->options.book); /* perhaps UNCHECKED */
 }
 
 static bool is_any(const struct run *run, outcome which)
@@ -202,9 +202,9 @@ static void run_guard_locked(struct group_commit *self, struct lane *lane, const
     if (result.status != GUARD_DONE) note_failure(self, run, result.status);
     if (is_any(run, OUTCOME_NO_SALE)) note_gone(self, lane, run);
     if (result.status == GUARD_DONE && is_any(run, OUTCOME_CREATED))
-        sold_out_contradict(lane->sold_out);
-    if (result.is_sold_out) sold_out_note(lane->sold_out);
-    if (is_any_due(run)) expirer_look(self->options.expirer, lane->base.id);
+        sold_out_invalidate(lane->sold_out);
+    if (result.is_sold_out) sold_out_mark(lane->sold_out);
+    if (is_any_due(run)) expirer_wake(self->options.expirer, lane->base.id);
     if (self->options.on_batch) {
         self->options.on_batch(guard->name, run->count, run->waited_ns, clock_mono_ns() - begin,
                                self->options.on_batch_arg);
@@ -402,7 +402,7 @@ static void give_turn(struct batch *batch, enum turn turn)
  * The next batch, taken over from its leader, who gets `served` to answer; NULL when there is none, or
  * when this thread has led for long enough, and then `served` is still to be answered here.
  */
-static struct purchase *take_over(struct lane *lane, int64_t until_ns, struct purchase *served)
+static struct purchase *next_batch(struct lane *lane, int64_t until_ns, struct purchase *served)
 {
     struct purchase *first = NULL;
 
@@ -437,7 +437,7 @@ static void lead(struct group_commit *self, struct lane *lane, struct batch *bat
     while (first) {
         serve(self, lane, first);
         served = first;
-        first = take_over(lane, until_ns, served);
+        first = next_batch(lane, until_ns, served);
     }
     answer(self, lane, served);
 }

@@ -89,7 +89,7 @@ struct lane *lanes_add(struct lanes *self, const char *sale_id, const struct gua
     /* What a flawed guard leaves in Redis is no order book to rely on; and what is paid for later may come back at any
        moment. */
     if (made && is_known && !guard->flaw && !(sale && sale->payment.window_ms > 0))
-        made->sold_out = sold_out_watch(self->sold_out, sale_id);
+        made->sold_out = sold_out_register(self->sold_out, sale_id);
     if (made && is_known) known_add(&self->all, made);
     (void)pthread_mutex_unlock(&self->mutex);
     if (made && !is_known) lane_free(made);
@@ -157,7 +157,7 @@ struct lane *lanes_open(struct lanes *self, const char *sale_id, outcome *out_ou
         *out_outcome = OUTCOME_NO_GUARD;
         return NULL;
     }
-    if (sale.payment.window_ms > 0) expirer_watch(self->options->expirer, sale.id);
+    if (sale.payment.window_ms > 0) expirer_add(self->options->expirer, sale.id);
     lane = lanes_add(self, sale.id, guard, &sale);
     if (!lane) *out_outcome = OUTCOME_STORE_UNAVAILABLE; /* no memory */
     return lane;

@@ -173,7 +173,7 @@ static int take(const struct order_node *node, lk_lock **out_lock)
  *
  * Returns  the number, or -1: then a lock that is left could not be asked for, and is to be again.
  */
-static int look_after(const struct order_node *node, lk_lock **lock)
+static int renew_or_take(const struct order_node *node, lk_lock **lock)
 {
     lk_status status = lk_held(*lock) ? lk_lock_renew(*lock, LEASE_MS, NULL) : LK_LOST;
 
@@ -204,7 +204,7 @@ int order_node_number(struct order_node *node)
         node->is_taking = true;
         node->lock = NULL;
         (void)pthread_mutex_unlock(&node->mutex);
-        int number = look_after(node, &lock);
+        int number = renew_or_take(node, &lock);
         int64_t mark_ms = order_ids_next_ms(node->ids) + MARK_MS;
         bool is_good = number >= 0 && move_mark(node, number, mark_ms) == LK_OK;
         (void)pthread_mutex_lock(&node->mutex);

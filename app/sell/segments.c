@@ -121,8 +121,8 @@ struct found {
     bool has_moved;
 };
 
-static bool look_at(struct fetch *self, unsigned number, const struct sale_moment *moment,
-                    struct found *found)
+static bool check_segment(struct fetch *self, unsigned number, const struct sale_moment *moment,
+                          struct found *found)
 {
     found->look.last[number] = moment->last;
     found->look.is_cooling |= moment->sale.cooling > 0;
@@ -136,7 +136,7 @@ static bool look_at(struct fetch *self, unsigned number, const struct sale_momen
     return take_from(self, number, 0);
 }
 
-static bool look_at_all(struct fetch *self, struct found *found)
+static bool check_all(struct fetch *self, struct found *found)
 {
     struct segments *segments = self->segments;
     struct sale_moment *moments = calloc(segments->count, sizeof *moments);
@@ -146,7 +146,7 @@ static bool look_at_all(struct fetch *self, struct found *found)
     bool is_seen = moments && store_load_moments(segments->store, segments->ids, segments->count,
                                                  moments, NULL) == STORE_OK;
     for (unsigned i = 0; i < segments->count && is_seen; i++)
-        is_seen = look_at(self, i, &moments[i], found);
+        is_seen = check_segment(self, i, &moments[i], found);
     free(moments);
     return is_seen;
 }
@@ -160,7 +160,7 @@ fetch_state segments_fetch(struct fetch *self, size_t wanted)
 {
     struct found found;
 
-    if (!look_at_all(self, &found)) return FETCH_AWAY;
+    if (!check_all(self, &found)) return FETCH_AWAY;
     self->before = found.look;
     if (has_none(&found)) return FETCH_NONE;
     if (found.has_moved || found.at_home > 0) return FETCH_UNITS;
@@ -175,7 +175,7 @@ bool segments_is_certain(struct fetch *self)
     struct found found;
     size_t size = segments->count * sizeof self->before.last[0];
 
-    if (!look_at_all(self, &found) || !has_none(&found) ||
+    if (!check_all(self, &found) || !has_none(&found) ||
         found.look.changes != self->before.changes ||
         memcmp(found.look.last, self->before.last, size) != 0)
         return false;

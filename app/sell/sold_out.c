@@ -23,12 +23,12 @@
 #include "store/store_ledger.h"
 
 enum {
-    LOOK_EVERY_MS = 40,
+    COMPARE_EVERY_MS = 40,
     IDLE_MS = 1000,    /* nobody has asked for so long: stop looking */
     FORGET_MS = 30000, /* ...and keep no book either */
     AGAIN_MS = 5000,   /* after a book that was not whole, in a sale that stood still */
     BOOK_MAX = 1000000,
-    LOOK_MAX = 128, /* sales that are asked for at once */
+    COMPARE_MAX = 128, /* sales that are asked for at once */
 };
 
 struct sold_out_sale {
@@ -53,9 +53,9 @@ struct sold_out {
     struct worker worker;                /* its mutex guards what follows */
     struct sold_out_sale *sales;         /* grows at its head only */
     struct sold_out_sale
-        *asked[LOOK_MAX]; /* those in one round trip; the thread's own, as is what follows */
-    struct sale_id ids[LOOK_MAX];
-    struct sale_moment moments[LOOK_MAX];
+        *asked[COMPARE_MAX]; /* those in one round trip; the thread's own, as is what follows */
+    struct sale_id ids[COMPARE_MAX];
+    struct sale_moment moments[COMPARE_MAX];
 };
 
 /* ---- asking -------------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ bool sold_out_answer(struct sold_out_sale *sale, struct purchase *purchase)
     return is_known;
 }
 
-void sold_out_contradict(struct sold_out_sale *sale)
+void sold_out_invalidate(struct sold_out_sale *sale)
 {
     if (!sale || !atomic_load(&sale->has_book)) return;
     (void)pthread_rwlock_wrlock(&sale->lock);
@@ -103,12 +103,12 @@ void sold_out_contradict(struct sold_out_sale *sale)
     (void)pthread_rwlock_unlock(&sale->lock);
 }
 
-void sold_out_note(struct sold_out_sale *sale)
+void sold_out_mark(struct sold_out_sale *sale)
 {
     int64_t now_ms = clock_awake_or_not_ms();
 
     if (!sale) return;
-    if (atomic_exchange(&sale->asked_ms, now_ms) + LOOK_EVERY_MS > now_ms) return;
+    if (atomic_exchange(&sale->asked_ms, now_ms) + COMPARE_EVERY_MS > now_ms) return;
     worker_wake(&sale->owner->worker);
 }
 
@@ -144,7 +144,7 @@ struct end {
     unsigned changes; /* likewise: of the servers */
 };
 
-static struct end begin_look(const struct sold_out *self)
+static struct end begin_comparison(const struct sold_out *self)
 {
     return (struct end){.changes = deployment_changes(self->deployment),
                         .sent_ms = clock_awake_or_not_ms()};
@@ -164,7 +164,7 @@ static bool is_sold_out(const struct sold_out_sale *sale, struct end *out)
 {
     struct sale_moment moment;
 
-    *out = begin_look(sale->owner);
+    *out = begin_comparison(sale->owner);
     return store_load_moment(sale->owner->store, sale->id, &moment, NULL) == STORE_OK &&
            read_end(&moment, out);
 }
@@ -210,7 +210,7 @@ static void renew_book(struct sold_out_sale *sale, const struct end *before)
     set_book(sale, NULL, before); /* nor is the old one of this sell-out */
 }
 
-static void look_at(struct sold_out_sale *sale, const struct sale_moment *moment, struct end end)
+static void refresh(struct sold_out_sale *sale, const struct sale_moment *moment, struct end end)
 {
     bool is_out = moment->sale.id[0] ? read_end(moment, &end) : is_sold_out(sale, &end);
     bool is_still = is_out && sale->book && /* written by this thread alone */
@@ -224,9 +224,9 @@ static void look_at(struct sold_out_sale *sale, const struct sale_moment *moment
 }
 
 /* One that is not told of (in segments, or its server is away) is asked for alone. */
-static void look_at_asked(struct sold_out *self, size_t count)
+static void refresh_asked(struct sold_out *self, size_t count)
 {
-    struct end end = begin_look(self);
+    struct end end = begin_comparison(self);
 
     for (size_t i = 0; i < count; i++) {
         self->moments[i].sale.id[0] = '\0';
@@ -234,12 +234,12 @@ static void look_at_asked(struct sold_out *self, size_t count)
     }
     if (count > 0) (void)store_load_moments(self->store, self->ids, count, self->moments, NULL);
     for (size_t i = 0; i < count; i++)
-        look_at(self->asked[i], &self->moments[i], end);
+        refresh(self->asked[i], &self->moments[i], end);
 }
 
 /* Look at all that somebody asks for, forget what nobody does; true if one is still to be looked at or
    forgotten. */
-static bool look_at_all(struct sold_out *self, struct sold_out_sale *first)
+static bool refresh_all(struct sold_out *self, struct sold_out_sale *first)
 {
     bool is_any = false;
     size_t count = 0;
@@ -253,22 +253,22 @@ static bool look_at_all(struct sold_out *self, struct sold_out_sale *first)
             set_book(sale, NULL, &(struct end){0});
         }
         is_any |= idle_ms <= IDLE_MS || sale->book;
-        if (count < LOOK_MAX) continue;
-        look_at_asked(self, count);
+        if (count < COMPARE_MAX) continue;
+        refresh_asked(self, count);
         count = 0;
     }
-    look_at_asked(self, count);
+    refresh_asked(self, count);
     return is_any;
 }
 
-static int64_t look_after(void *arg)
+static int64_t run_round(void *arg)
 {
     struct sold_out *self = arg;
 
     (void)pthread_mutex_lock(&self->worker.mutex);
     struct sold_out_sale *first = self->sales;
     (void)pthread_mutex_unlock(&self->worker.mutex);
-    return look_at_all(self, first) ? clock_mono_ms() + LOOK_EVERY_MS : INT64_MAX;
+    return refresh_all(self, first) ? clock_mono_ms() + COMPARE_EVERY_MS : INT64_MAX;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -280,12 +280,12 @@ struct sold_out *sold_out_new(struct store *store, const struct deployment *depl
     if (!self) return NULL;
     self->store = store;
     self->deployment = deployment;
-    if (worker_start(&self->worker, look_after, self)) return self;
+    if (worker_start(&self->worker, run_round, self)) return self;
     free(self);
     return NULL;
 }
 
-struct sold_out_sale *sold_out_watch(struct sold_out *self, const char *sale_id)
+struct sold_out_sale *sold_out_register(struct sold_out *self, const char *sale_id)
 {
     struct sold_out_sale *sale = calloc(1, sizeof *sale);
 

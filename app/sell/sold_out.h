@@ -27,13 +27,13 @@ struct sold_out *sold_out_new(struct store *store, const struct deployment *depl
 void sold_out_free(struct sold_out *self);
 
 /* A sale to be watched; NULL when out of memory (which answers nothing from memory). */
-struct sold_out_sale *sold_out_watch(struct sold_out *self, const char *sale_id);
+struct sold_out_sale *sold_out_register(struct sold_out *self, const char *sale_id);
 
 /* Redis said that no unit is left. The order book is then read in the background. */
-void sold_out_note(struct sold_out_sale *sale);
+void sold_out_mark(struct sold_out_sale *sale);
 
 /* A unit was sold all the same: what memory says is wrong, whatever it was read from. */
-void sold_out_contradict(struct sold_out_sale *sale);
+void sold_out_invalidate(struct sold_out_sale *sale);
 
 /*
  * Answer a purchase from memory: ALREADY_ORDERED, REPLAYED or SOLD_OUT, with the order's id.

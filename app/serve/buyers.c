@@ -155,7 +155,7 @@ void buyers_show_place(struct service *service, struct http_request *request, co
     struct lk_error err = {0};
 
     if (!buyers_let_in(service, request, buyer)) return;
-    store_status status = waiting_rooms_look(
+    store_status status = waiting_rooms_view(
         service->waiting, &(struct waiting_asker){id, buyer, request->waiting_ticket}, &view, &err);
     if (!handlers_has_failed(request, status, &err)) waiting_answers_send(request, id, NULL, &view);
 }
@@ -171,7 +171,7 @@ void buyers_show_order(struct service *service, struct http_request *request, co
 
     if (!buyers_let_in(service, request, buyer)) return;
     status = store_order_standing(service->store, id, buyer, &standing, &err);
-    status = handlers_doubt(service, id, status);
+    status = handlers_check_not_found(service, id, status);
     const struct order_refund *refund = &standing.refund;
     bool is_owed = refund->state[0] != '\0';
     if (status == STORE_OK &&

@@ -51,14 +51,14 @@ void handlers_send_store_failure(struct http_request *request, store_status stat
                       is_unsynced ? &unsynced : &answers[status].detail);
 }
 
-store_status handlers_doubt(struct service *service, const char *id, store_status status)
+store_status handlers_check_not_found(struct service *service, const char *id, store_status status)
 {
     struct sale sale;
 
     if (status == STORE_NOT_FOUND && book_keeps(service->book, id) &&
         store_load_sale(service->store, id, &sale, NULL) == STORE_NOT_FOUND)
         status = STORE_UNAVAILABLE;
-    if (status == STORE_UNAVAILABLE) book_hurry(service->book);
+    if (status == STORE_UNAVAILABLE) book_wake(service->book);
     return status;
 }
 
@@ -130,7 +130,7 @@ void handlers_note_here(struct service *service, struct sale *sale)
 
     sale->guard_here = here && strcmp(here->name, sale->guard) != 0 ? here->name : NULL;
     if (sale->waiting.admit == 0 ||
-        waiting_rooms_look(service->waiting, &(struct waiting_asker){sale->id, "", NULL}, &view,
+        waiting_rooms_view(service->waiting, &(struct waiting_asker){sale->id, "", NULL}, &view,
                            NULL) != STORE_OK)
         return;
     sale->waiting.admitted = view.admitted < view.given ? view.admitted : view.given;

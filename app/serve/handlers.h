@@ -5,7 +5,7 @@
 #ifndef SECKILL_HANDLERS_H
 #define SECKILL_HANDLERS_H
 
-#include "gate/operators_log.h"
+#include "auth/operators_log.h"
 #include "http/json.h"
 #include "service.h"
 
@@ -125,7 +125,7 @@ void handlers_send_store_failure(struct http_request *request, store_status stat
                                  const struct lk_error *err);
 /* What the store said of an order: a sale that the book has is not "no such sale", but forgotten by Redis, and made
    again; that is hurried. */
-store_status handlers_doubt(struct service *service, const char *id, store_status status);
+store_status handlers_check_not_found(struct service *service, const char *id, store_status status);
 /* Whether it was not OK; then that is answered. */
 bool handlers_has_failed(struct http_request *request, store_status status,
                          const struct lk_error *err);

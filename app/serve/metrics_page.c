@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cache.h"
 #include "base/clock.h"
-#include "base/kept.h"
 #include "handlers.h"
 
 enum {
     TEXT_AGE_MS = 100,
-    TEXT_SPARE = 10,
+    TEXT_BURST = 10,
     STOCK_AGE_MS = 1000,
     STOCK_MAX = 200, /* sales that are not over for long, the first by id; what is wrong always */
     AT_ONCE = 100,   /* sales that Redis is asked for */
@@ -25,7 +25,7 @@ enum {
 struct metrics_page {
     struct service *service; /* borrowed */
     struct store *store;     /* that does not wait for Redis; owned, as is the next */
-    struct kept *text;       /* struct rendered; who makes it, one at a time, has what is below */
+    struct cache *text;      /* struct rendered; who makes it, one at a time, has what is below */
     int64_t stock_due_ms;    /* monotonic: to be read again */
     bool is_store_up;        /* Redis told the stock */
     size_t stock_count;
@@ -34,7 +34,7 @@ struct metrics_page {
 };
 
 struct rendered {
-    struct kept_base base;
+    struct cache_entry base;
     char *text; /* owned */
     size_t len;
 };
@@ -154,8 +154,8 @@ static void *render(void *arg)
 
 void metrics_page_show(struct service *service, struct http_request *request, const char *id)
 {
-    struct kept *kept = service->metrics_page->text;
-    struct rendered *rendered = kept_borrow(kept);
+    struct cache *cache = service->metrics_page->text;
+    struct rendered *rendered = cache_borrow(cache);
 
     (void)id;
     if (rendered && rendered->text) {
@@ -166,7 +166,7 @@ void metrics_page_show(struct service *service, struct http_request *request, co
     } else {
         http_send_problem(request, PROBLEM_INTERNAL, NULL);
     }
-    kept_return(kept, rendered);
+    cache_return(cache, rendered);
 }
 
 struct metrics_page *metrics_page_new(struct service *service, lk_client *client)
@@ -176,11 +176,11 @@ struct metrics_page *metrics_page_new(struct service *service, lk_client *client
     if (!self) return NULL;
     self->service = service;
     self->store = store_new(client, "metrics", NULL);
-    self->text = kept_new(&(struct kept_options){.make = render,
-                                                 .free = free_rendered,
-                                                 .arg = self,
-                                                 .age_ms = TEXT_AGE_MS,
-                                                 .spare = TEXT_SPARE});
+    self->text = cache_new(&(struct cache_options){.make = render,
+                                                   .free = free_rendered,
+                                                   .arg = self,
+                                                   .age_ms = TEXT_AGE_MS,
+                                                   .burst = TEXT_BURST});
     if (self->store) store_set_wait(self->store, STOCK_WAIT_MS);
     if (self->store && self->text) return self;
     metrics_page_free(self);
@@ -190,7 +190,7 @@ struct metrics_page *metrics_page_new(struct service *service, lk_client *client
 void metrics_page_free(struct metrics_page *self)
 {
     if (!self) return;
-    kept_free(self->text);
+    cache_free(self->text);
     store_free(self->store);
     free(self);
 }

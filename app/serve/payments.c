@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/signature.h"
 #include "base/clock.h"
 #include "base/rfc3339.h"
-#include "gate/signature.h"
 #include "handlers.h"
 #include "http/connection.h"
 
@@ -64,8 +64,8 @@ static void send_result(struct service *service, struct http_request *request,
     char buffer[64];
     struct text body = TEXT_OVER(buffer);
 
-    if (handlers_has_failed(request, handlers_doubt(service, said->words.sale, wish->status),
-                            &wish->err))
+    if (handlers_has_failed(
+            request, handlers_check_not_found(service, said->words.sale, wish->status), &wish->err))
         return;
     metrics_count_payment(service->metrics, wish->event.result);
     if (wish->event.result != PAY_PAID && wish->event.result != PAY_REPEATED &&
@@ -80,7 +80,7 @@ static void send_result(struct service *service, struct http_request *request,
 }
 
 /* Runs on the batch's thread. */
-static void answer_said(struct pay_wish *wish, void *arg)
+static void answer_result(struct pay_wish *wish, void *arg)
 {
     struct said *said = arg;
     struct connection *connection = said->connection;
@@ -100,7 +100,7 @@ static void submit_detached(struct service *service, struct http_request *reques
 {
     said->connection = request->connection;
     connection_begin(said->connection, request, said->words.sale);
-    said->wish.done = answer_said;
+    said->wish.done = answer_result;
     said->wish.arg = said;
     request->is_detached = true;
     pay_batch_submit(service->payments, &said->wish);
@@ -229,7 +229,7 @@ void payments_start(struct service *service, struct http_request *request, const
     if (status == STORE_OK) status = store_load_sale(service->store, id, &sale, &err);
     if (status == STORE_OK && !handlers_is_booked(service, id, &standing.order))
         status = STORE_UNKNOWN;
-    status = handlers_doubt(service, id, status);
+    status = handlers_check_not_found(service, id, status);
     if (handlers_has_failed(request, status, &err) || is_over(request, standing.order.state))
         return;
     int64_t margin_ms = sale.payment.window_ms / MARGIN_PART;
@@ -277,7 +277,7 @@ void payments_cancel(struct service *service, struct http_request *request, cons
     if (status == STORE_OK && !is_meant(request, order.id)) return;
     if (status == STORE_OK) status = store_cancel_order(service->store, id, &order, &end, &err);
     if (status == STORE_OK && end == CANCEL_NO_ORDER) status = STORE_NOT_FOUND;
-    status = handlers_doubt(service, id, status);
+    status = handlers_check_not_found(service, id, status);
     if (end == CANCEL_DONE) metrics_count(service->metrics, METRICS_CANCELLED);
     (void)stpcpy(order.state, states[end]);
     if (status == STORE_OK && !handlers_is_booked(service, id, &order)) status = STORE_UNKNOWN;
@@ -346,7 +346,7 @@ void payments_note_refund(struct service *service, struct http_request *request,
     if (!operator_steps_begin(service, request, &step)) return;
     store_status status = store_refund(service->store, id, &note, &err);
     if (status == STORE_OK && note.done == 0) status = STORE_NOT_FOUND;
-    status = handlers_doubt(service, id, status);
+    status = handlers_check_not_found(service, id, status);
     if (status == STORE_OK && note.done > 0 &&
         !book_has(service->book, id, (struct book_fact){"0", said.kind, said.payment, false}))
         status = STORE_UNKNOWN;

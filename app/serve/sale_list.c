@@ -9,26 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/kept.h"
+#include "base/cache.h"
 #include "handlers.h"
 
-enum { AGE_MS = 100, SPARE = 10, GROUP = SALE_LIST_PAGE };
+enum { AGE_MS = 100, BURST = 10, GROUP = SALE_LIST_PAGE };
 
 struct sale_list {
     struct service *service; /* borrowed */
     enum json_view view;
-    struct kept *ids; /* struct ids; owned */
+    struct cache *ids; /* struct ids; owned */
 };
 
 struct group {
     const struct sale_list *list; /* borrowed, as are the ids */
     const struct sale_id *ids;
-    size_t count;       /* at most GROUP */
-    struct kept *sales; /* struct sales; owned */
+    size_t count;        /* at most GROUP */
+    struct cache *sales; /* struct sales; owned */
 };
 
 struct ids {
-    struct kept_base base;
+    struct cache_entry base;
     store_status status;
     struct lk_error err;
     size_t count;
@@ -37,7 +37,7 @@ struct ids {
 };
 
 struct sales {
-    struct kept_base base;
+    struct cache_entry base;
     store_status status;
     struct lk_error err;
     char *json[GROUP]; /* owned; NULL: there is no such sale */
@@ -80,7 +80,7 @@ static void free_ids(void *thing)
     struct ids *self = thing;
 
     for (size_t at = 0; at < self->count; at += GROUP)
-        kept_free(self->groups[at / GROUP].sales);
+        cache_free(self->groups[at / GROUP].sales);
     free(self->ids);
     free(self);
 }
@@ -104,7 +104,7 @@ static void *read_ids(void *arg)
         *group = (struct group){.list = list,
                                 .ids = &self->ids[at],
                                 .count = self->count - at < GROUP ? self->count - at : GROUP};
-        group->sales = kept_new(&(struct kept_options){
+        group->sales = cache_new(&(struct cache_options){
             .make = read_sales, .free = free_sales, .arg = group, .age_ms = INT32_MAX});
         if (!group->sales) self->status = STORE_FAILED;
     }
@@ -118,8 +118,8 @@ struct sale_list *sale_list_new(struct service *service, enum json_view view)
     if (!self) return NULL;
     self->service = service;
     self->view = view;
-    self->ids = kept_new(&(struct kept_options){
-        .make = read_ids, .free = free_ids, .arg = self, .age_ms = AGE_MS, .spare = SPARE});
+    self->ids = cache_new(&(struct cache_options){
+        .make = read_ids, .free = free_ids, .arg = self, .age_ms = AGE_MS, .burst = BURST});
     if (self->ids) return self;
     sale_list_free(self);
     return NULL;
@@ -128,7 +128,7 @@ struct sale_list *sale_list_new(struct service *service, enum json_view view)
 void sale_list_free(struct sale_list *self)
 {
     if (!self) return;
-    kept_free(self->ids);
+    cache_free(self->ids);
     free(self);
 }
 
@@ -167,8 +167,8 @@ static store_status add_sales(FILE *out, const struct ids *ids, size_t at, size_
     store_status status = STORE_OK;
 
     while (at < end && status == STORE_OK) {
-        struct kept *kept = ids->groups[at / GROUP].sales;
-        struct sales *sales = kept_borrow(kept);
+        struct cache *cache = ids->groups[at / GROUP].sales;
+        struct sales *sales = cache_borrow(cache);
         size_t end_here = (at / GROUP + 1) * GROUP < end ? (at / GROUP + 1) * GROUP : end;
 
         status = sales ? sales->status : STORE_FAILED;
@@ -179,7 +179,7 @@ static store_status add_sales(FILE *out, const struct ids *ids, size_t at, size_
             (void)fputs(sales->json[at % GROUP], out);
             comma = ",";
         }
-        kept_return(kept, sales);
+        cache_return(cache, sales);
     }
     return status;
 }
@@ -226,11 +226,11 @@ void sale_list_send(struct sale_list *self, struct http_request *request)
                           "limit is from 1 to 100, after a sale's id.");
         return;
     }
-    ids = kept_borrow(self->ids);
+    ids = cache_borrow(self->ids);
     if (ids && ids->status == STORE_OK)
         send_page(request, ids, &query);
     else
         handlers_send_store_failure(request, ids ? ids->status : STORE_FAILED,
                                     ids ? &ids->err : &(struct lk_error){0});
-    kept_return(self->ids, ids);
+    cache_return(self->ids, ids);
 }

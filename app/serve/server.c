@@ -22,8 +22,8 @@
 
 #include "base/clock.h"
 #include "base/stack.h"
-#include "door/inside.h"
 #include "http/connection.h"
+#include "net/served.h"
 
 enum {
     OPERATOR_CONNECTIONS = 32, /* a page takes six while it loads, then two */
@@ -91,7 +91,7 @@ static void *on_thread(const struct mg_context *context, int kind)
 
     if (kind == MASTER) { /* it will look at its socket next */
         bool good = mg_get_server_ports(context, 1, &port) == 1 &&
-                    inside_take_over(listener->acceptor, port.port);
+                    served_take_over_listener(listener->acceptor, port.port);
 
         atomic_store(&listener->is_taken_over, good);
     }
@@ -122,11 +122,11 @@ static void on_connection_closing(const struct mg_connection *conn)
     int status = 0;
 
     if (connection) connection_settle(connection);
-    if (info && !served.is_last_answered) status = http_answer_unheard(info->remote_port, conn);
+    if (info && !served.is_last_answered) status = http_answer_unserved(info->remote_port, conn);
     if (status != 0) metrics_count_request(listener->service->metrics, 0, status);
-    if (connection && connection->fd >= 0) connection_take_leave(connection);
+    if (connection && connection->fd >= 0) connection_linger(connection);
     connection_close(connection);
-    if (served.fd >= 0) inside_note_left(listener->acceptor, served.fd);
+    if (served.fd >= 0) served_note_closed(listener->acceptor, served.fd);
     trim_stack();
 }
 
@@ -136,7 +136,7 @@ static void on_connection_closed(const struct mg_connection *conn)
     struct listener *listener = mg_get_user_context_data(conn);
 
     atomic_fetch_sub_explicit(listener->connections, 1, memory_order_relaxed);
-    if (served.fd < 0) inside_note_left(listener->acceptor, -1);
+    if (served.fd < 0) served_note_closed(listener->acceptor, -1);
 }
 
 /* The longer the queue, the shorter the turns: it is through in ROUND_MS. */
@@ -150,14 +150,14 @@ static bool has_had_its_share(const struct listener *listener)
         share_ms = ROUND_MS * listener->places / waiting;
     return (served.requests >= FAIR_SHARE_REQUESTS ||
             clock_mono_ms() - served.since_ms >= share_ms) &&
-           inside_is_wanted(listener->acceptor, served.fd);
+           served_is_place_wanted(listener->acceptor, served.fd);
 }
 
-/* Its first request: inside.c has put the descriptor where civetweb shows it. */
+/* Its first request: served.c has put the descriptor where civetweb shows it. */
 static void note_socket(const struct mg_connection *conn, struct connection *connection)
 {
     served.fd = mg_get_request_info(conn)->remote_port;
-    inside_note_served(served.fd);
+    served_note_handled(served.fd);
     if (connection) connection->fd = served.fd;
 }
 
@@ -170,7 +170,7 @@ static int on_request(struct mg_connection *conn)
 
     if (served.fd < 0) note_socket(conn, connection);
     if (connection) connection_settle(connection); /* a pipelined request comes after its answer */
-    inside_set_turn(served.fd, INSIDE_OURS);
+    served_set_turn(served.fd, CONN_SERVER_WORKS);
     atomic_fetch_add(&service->requests, 1);
     served.requests++;
     request.must_close = atomic_load(&service->is_draining) || has_had_its_share(listener);
@@ -180,7 +180,7 @@ static int on_request(struct mg_connection *conn)
     assert(request.status != 0);
     service_request_ends(service, &request);
     served.is_last_answered = request.must_close;
-    inside_set_turn(served.fd, INSIDE_CLIENT_IDLE);
+    served_set_turn(served.fd, CONN_CLIENT_IDLE);
     return request.status;
 }
 
@@ -215,8 +215,8 @@ static unsigned spare_threads(unsigned limit)
 static bool raise_file_limit(unsigned connections, unsigned streams, struct start_error *why)
 {
     struct rlimit limit = {0};
-    rlim_t need = connections + spare_threads(connections) + 2 * streams + 2 * (ACCEPTOR_ROOM + 1) +
-                  OTHER_FILES;
+    rlim_t need = connections + spare_threads(connections) + 2 * streams +
+                  2 * (ACCEPTOR_PENDING_MAX + 1) + OTHER_FILES;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return start_error_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
@@ -237,7 +237,7 @@ static unsigned threads_of(const struct listener *self)
     return self->places + self->streams;
 }
 
-/* On a port that nobody is told; inside.c takes it over. */
+/* On a port that nobody is told; served.c takes it over. */
 /* whole: civetweb's options and callbacks as two tables */
 static struct mg_context *start_library(struct listener *self, struct mg_error_data *failure)
 {
@@ -340,7 +340,7 @@ static bool start_listener(struct listener *self, const struct listen_addresses 
     if (!atomic_load(&self->is_taken_over))
         return start_error_say(why, "cannot serve %s: civetweb's socket is not to be found",
                                self->address);
-    if (inside_is_asked(self->acceptor)) return true;
+    if (served_is_accepting(self->acceptor)) return true;
     return start_error_say(why,
                            "cannot serve %s: this civetweb takes its connections by another call "
                            "than accept()",
@@ -403,15 +403,16 @@ const char *server_address(const struct server *self, enum route_port port)
     return port == PORT_BUYERS ? self->buyers.address : self->operators.address;
 }
 
-void server_shut(struct server *self)
+void server_drain(struct server *self)
 {
-    acceptor_shut(self->buyers.acceptor);
-    acceptor_shut(self->operators.acceptor);
+    acceptor_drain(self->buyers.acceptor);
+    acceptor_drain(self->operators.acceptor);
 }
 
 unsigned server_connections(const struct server *self)
 {
-    return acceptor_guests(self->buyers.acceptor) + acceptor_guests(self->operators.acceptor);
+    return acceptor_connections(self->buyers.acceptor) +
+           acceptor_connections(self->operators.acceptor);
 }
 
 static void *stop_listener(void *arg)
@@ -438,7 +439,7 @@ void server_stop(struct server *self)
     }
     clock_pause_ms(WAKE_AFTER_MS);
     for (size_t i = 0; i < 2; i++) {
-        if (is_thread[i]) inside_nudge(listeners[i]->acceptor); /* or it takes 2 s */
+        if (is_thread[i]) served_wake_library(listeners[i]->acceptor); /* or it takes 2 s */
     }
     for (size_t i = 0; i < 2; i++) {
         if (is_thread[i]) (void)pthread_join(threads[i], NULL);

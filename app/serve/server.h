@@ -24,9 +24,9 @@ const char *server_address(const struct server *self, enum route_port port);
  * Accept nobody any more: who has connected by now gets answers, who connects later is refused by the
  * kernel. Clients that have nothing to ask are asked to leave.
  */
-void server_shut(struct server *self);
+void server_drain(struct server *self);
 
-/* Open connections, on both listeners; 0 only after server_shut(), when all have left. */
+/* Open connections, on both listeners; 0 only after server_drain(), when all have left. */
 unsigned server_connections(const struct server *self);
 
 /* Close both listeners and every connection, join the threads. What is not answered yet will not be. */

@@ -6,10 +6,10 @@
 
 #include <stdatomic.h>
 
+#include "auth/identity.h"
+#include "auth/rate.h"
+#include "auth/token.h"
 #include "book/book.h"
-#include "gate/identity.h"
-#include "gate/rate.h"
-#include "gate/token.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
 #include "metrics/readiness.h"

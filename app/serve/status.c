@@ -52,7 +52,7 @@ void status_readyz(struct service *service, struct http_request *request, const 
         send_text(request, 503, request->is_told_all ? "stopping\n" : "not ready\n");
         return;
     }
-    now = readiness_look(service->readiness);
+    now = readiness_check(service->readiness);
     send_readiness(request, &now);
 }
 

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "door/inside.h"
 #include "events/broadcast.h"
 #include "handlers.h"
 #include "http/connection.h"
+#include "net/served.h"
 #include "store/store_ledger.h"
 
 enum {
@@ -28,7 +28,7 @@ struct stream {
     struct http_request *request;
     const struct connection *connection;
     const char *id;
-    struct watcher *watcher; /* owned */
+    struct subscriber *subscriber; /* owned */
     struct events_told told;
     struct events_pace pace;
     bool owes_snapshot;
@@ -102,7 +102,7 @@ static __attribute__((noinline)) connection_event write_news(struct stream *self
     struct events_news news;
 
     empty_room(&room);
-    *is_over = !broadcast_take(self->service->broadcast, self->watcher, &news);
+    *is_over = !broadcast_take(self->service->broadcast, self->subscriber, &news);
     if (*is_over) return CONNECTION_FINE;
     if (news.is_gap) self->owes_snapshot = true;
     if (self->owes_snapshot) reload(self, &room);
@@ -120,7 +120,7 @@ static connection_event write_beat(struct stream *self)
 }
 
 /* Until the client is gone, or too slow, or (FINE) the service stops. */
-static connection_event keep_telling(struct stream *self)
+static connection_event send_updates(struct stream *self)
 {
     connection_event event = CONNECTION_FINE;
     bool has_news = true; /* since the moment that the stream began with */
@@ -132,8 +132,8 @@ static connection_event keep_telling(struct stream *self)
 
         if (wait_ms > 0) {
             /* With news at hand only the client can end the wait, not more news. */
-            event = connection_wait(self->connection, has_news ? -1 : broadcast_fd(self->watcher),
-                                    wait_ms);
+            event = connection_wait(self->connection,
+                                    has_news ? -1 : broadcast_fd(self->subscriber), wait_ms);
             if (event == CONNECTION_WOKEN) has_news = true;
         } else if (has_news && now_ms >= self->pace.next_group_ms) {
             event = write_news(self, &is_over);
@@ -158,7 +158,7 @@ static void run_stream(struct stream *self, const struct sale_moment *now)
     http_begin_events(self->request);
     connection_begin_stream(self->connection);
     event = write_beginning(self, now);
-    if (event == CONNECTION_FINE) event = keep_telling(self);
+    if (event == CONNECTION_FINE) event = send_updates(self);
     note_end(self, event);
     connection_end_stream(self->connection);
 }
@@ -180,13 +180,13 @@ static void watch_from(struct service *service, struct http_request *request,
                             .connection = request->connection,
                             .id = now->sale.id};
 
-    stream.watcher = broadcast_watch(service->broadcast, now);
-    if (!stream.watcher) {
+    stream.subscriber = broadcast_subscribe(service->broadcast, now);
+    if (!stream.subscriber) {
         refuse(service, request);
         return;
     }
     run_stream(&stream, now);
-    broadcast_leave(service->broadcast, stream.watcher);
+    broadcast_unsubscribe(service->broadcast, stream.subscriber);
 }
 
 static bool take_place(struct service *service, struct http_request *request)
@@ -195,7 +195,7 @@ static bool take_place(struct service *service, struct http_request *request)
 
     if (!http_has_socket(request)) return false;
     http_find_client(request, &service->config->trusted_proxies, &client);
-    return inside_begin_stream(request->connection->fd, &client);
+    return served_begin_stream(request->connection->fd, &client);
 }
 
 void streams_watch_sale(struct service *service, struct http_request *request, const char *id)

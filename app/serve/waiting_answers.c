@@ -109,7 +109,7 @@ bool waiting_answers_may_buy(struct service *service, struct http_request *reque
 {
     struct waiting_view view;
     struct lk_error err = {0};
-    store_status status = waiting_rooms_look(service->waiting, who, &view, &err);
+    store_status status = waiting_rooms_view(service->waiting, who, &view, &err);
 
     if (status == STORE_NOT_FOUND) return true;              /* whoever sells says so */
     if (status == STORE_UNKNOWN) status = STORE_UNAVAILABLE; /* of the purchase nothing was sent */

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "door/listen_address.h"
+#include "net/listen_address.h"
 
 enum { ANSWER_SIZE = 4096, SHOWN_SIZE = 256 };
 
@@ -89,7 +89,7 @@ static bool read_answer(const struct inquiry *self, char out[ANSWER_SIZE])
 }
 
 /* Print the first line of what was said. Returns  whether it came with 200. */
-static bool tell(const struct inquiry *self, char *answer)
+static bool print_answer(const struct inquiry *self, char *answer)
 {
     char shown[SHOWN_SIZE];
     int status = 0;
@@ -116,7 +116,7 @@ bool check_run(const struct listen_addresses *addresses)
 
     find_address(addresses, &self, &where);
     if (connect_in_time(&self, &where) && send_request(&self) && read_answer(&self, answer)) {
-        is_ready = tell(&self, answer);
+        is_ready = print_answer(&self, answer);
     } else {
         (void)fprintf(stderr, "seckilld: %s: no answer: %s\n", self.asked, strerrordesc_np(errno));
     }

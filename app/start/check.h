@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "door/listen_address.h"
+#include "net/listen_address.h"
 
 enum { CHECK_MS = 2000 /* at most */ };
 

@@ -11,13 +11,13 @@
 
 #include "lockkit/client.h"
 
+#include "auth/rate.h"
 #include "base/log.h"
 #include "base/start_error.h"
-#include "door/client_address.h"
-#include "door/listen_address.h"
-#include "gate/rate.h"
 #include "guards/base/guard_servers.h"
 #include "http/cors.h"
+#include "net/client_address.h"
+#include "net/listen_address.h"
 
 enum { INSTANCE_MAX = 64 };
 

@@ -265,7 +265,7 @@ bool config_flags_refuse(config_place place, const struct config_source *source,
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static bool switch_is_read(const char *text, bool *out)
+static bool read_switch(const char *text, bool *out)
 {
     static const char *const on[] = {"1", "true", "yes", "on"};
     static const char *const off[] = {"", "0", "false", "no", "off"};
@@ -282,7 +282,7 @@ static bool switch_is_read(const char *text, bool *out)
     return false;
 }
 
-static bool level_is_read(const char *text, enum log_level *out)
+static bool read_level(const char *text, enum log_level *out)
 {
     for (int level = 0; level < LOG_LEVEL_COUNT; level++) {
         if (strcmp(text, log_level_name((log_level)level)) != 0) continue;
@@ -292,7 +292,7 @@ static bool level_is_read(const char *text, enum log_level *out)
     return false;
 }
 
-static bool format_is_read(const char *text, enum log_format *out)
+static bool read_format(const char *text, enum log_format *out)
 {
     for (int format = 0; format < LOG_FORMAT_COUNT; format++) {
         if (strcmp(text, log_format_name((log_format)format)) != 0) continue;
@@ -303,7 +303,7 @@ static bool format_is_read(const char *text, enum log_format *out)
 }
 
 /* "MS" or "MS:EVERY" */
-static bool pause_is_read(const char *text, struct lab_pause *out)
+static bool read_pause(const char *text, struct lab_pause *out)
 {
     const char *colon = strchr(text, ':');
     size_t len = colon ? (size_t)(colon - text) : strlen(text);
@@ -359,15 +359,15 @@ static const char *read_value(const struct config_flag *flag, const char *value,
     case KIND_NUMBER:
         return flags_number(value, flag->min, flag->max, field) ? NULL : "is no number";
     case KIND_SWITCH:
-        return switch_is_read(value, field) ? NULL : "is neither true nor false";
+        return read_switch(value, field) ? NULL : "is neither true nor false";
     case KIND_LEVEL:
-        return level_is_read(value, field) ? NULL : "is not error, warn, info or debug";
+        return read_level(value, field) ? NULL : "is not error, warn, info or debug";
     case KIND_FORMAT:
-        return format_is_read(value, field) ? NULL : "is neither text nor json";
+        return read_format(value, field) ? NULL : "is neither text nor json";
     case KIND_RATE:
-        return rate_limit_is_read(value, field) ? NULL : "is not a rate like 5 or 5/s:20";
+        return rate_limit_read(value, field) ? NULL : "is not a rate like 5 or 5/s:20";
     case KIND_NETWORKS:
-        return client_address_networks_are_read(value, field)
+        return client_address_read_networks(value, field)
                    ? NULL
                    : "is no list of networks like 10.0.0.0/8,fd00::1";
     case KIND_ADDRESS:
@@ -378,7 +378,7 @@ static const char *read_value(const struct config_flag *flag, const char *value,
         return cors_read(value, field) ? NULL
                                        : "is no list of origins like https://shop.example, nor *";
     case KIND_PAUSE:
-        return pause_is_read(value, field) ? NULL : "is not a pause in ms like 200 or 200:10";
+        return read_pause(value, field) ? NULL : "is not a pause in ms like 200 or 200:10";
     }
     return NULL;
 }

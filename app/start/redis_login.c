@@ -34,7 +34,7 @@ bool redis_login_read(const struct config *config, struct redis_login *out, stru
                            config->redis_loader);
 }
 
-const char *redis_login_said(const char secret[SECRET_SIZE])
+const char *redis_login_or_null(const char secret[SECRET_SIZE])
 {
     return secret[0] ? secret : NULL;
 }
@@ -43,17 +43,17 @@ void redis_login_fill(const struct config *config, const struct redis_login *log
                       struct lk_client_options *out)
 {
     out->url = url;
-    out->password = redis_login_said(login->password);
-    out->sentinel_password = redis_login_said(login->sentinel);
-    out->loader = redis_login_said(login->loader);
+    out->password = redis_login_or_null(login->password);
+    out->sentinel_password = redis_login_or_null(login->sentinel);
+    out->loader = redis_login_or_null(login->loader);
     if (!url || deployment_uses_tls(url)) out->tls = config->redis_tls;
 }
 
 /* What lockkit says of TLS, and the flag that helps, which it does not know. */
-static const char *way_out(const char *text)
+static const char *hint(const char *text)
 {
     static const struct {
-        const char *words, *way_out;
+        const char *words, *hint;
     } rows[] = {
         {"no CA of ours", ": --redis-ca FILE tells who signs them"},
         {"hostname mismatch", ": --redis-server-name NAME when it is for another"},
@@ -64,7 +64,7 @@ static const char *way_out(const char *text)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strstr(text, rows[i].words)) return rows[i].way_out;
+        if (strstr(text, rows[i].words)) return rows[i].hint;
     }
     return "";
 }
@@ -78,6 +78,6 @@ lk_client *redis_login_open(const struct lk_client_options *options, bool *out_i
     if (client) return client;
     *out_is_usage = err.code == LK_INVALID;
     (void)start_error_say(why, "%s%s%s", *out_is_usage ? "--redis: " : "redis: ",
-                          err.text[0] ? err.text : lk_status_meaning(err.code), way_out(err.text));
+                          err.text[0] ? err.text : lk_status_meaning(err.code), hint(err.text));
     return NULL;
 }

@@ -6,8 +6,8 @@
 
 #include "lockkit/lockkit.h"
 
+#include "auth/secret_file.h"
 #include "config.h"
-#include "gate/secret_file.h"
 
 struct redis_login {
     char password[SECRET_SIZE]; /* "": what the URL says */
@@ -28,7 +28,7 @@ bool redis_login_read(const struct config *config, struct redis_login *out,
                       struct start_error *why);
 
 /* A secret, or NULL for "". */
-const char *redis_login_said(const char secret[SECRET_SIZE]);
+const char *redis_login_or_null(const char secret[SECRET_SIZE]);
 
 /* What clients of the Redis at `url`, borrowed, need of these; NULL: of one of several. */
 void redis_login_fill(const struct config *config, const struct redis_login *login, const char *url,

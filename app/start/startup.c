@@ -48,7 +48,7 @@ static void copy(char *out, size_t size, const char *text, size_t len)
 #define TAKE(field) copy(facts->field, sizeof facts->field, value, len)
 
 /* One line of INFO. Some settings are there too, for those who may not ask CONFIG. */
-static void take_pair(const char *name, size_t name_len, const char *value, size_t len,
+static void read_pair(const char *name, size_t name_len, const char *value, size_t len,
                       struct startup_facts *facts)
 {
     struct {
@@ -74,19 +74,19 @@ static void take_pair(const char *name, size_t name_len, const char *value, size
         (void)stpcpy(facts->append, *value == '1' ? "yes" : "no");
 }
 
-void startup_take_info(const char *info, struct startup_facts *facts)
+void startup_read_info(const char *info, struct startup_facts *facts)
 {
     while (*info) {
         size_t line = strcspn(info, "\r\n");
         size_t name = strcspn(info, ":\r\n");
 
-        if (name < line) take_pair(info, name, info + name + 1, line - name - 1, facts);
+        if (name < line) read_pair(info, name, info + name + 1, line - name - 1, facts);
         info += line;
         info += strspn(info, "\r\n");
     }
 }
 
-void startup_take_setting(const char *name, const char *value, struct startup_facts *facts)
+void startup_read_setting(const char *name, const char *value, struct startup_facts *facts)
 {
     size_t len = strlen(value);
 
@@ -161,7 +161,7 @@ bool startup_judge(struct startup_facts *facts, deployment_kind kind, struct sta
     return true;
 }
 
-void startup_take_worst(const struct startup_facts *one, struct startup_facts *worst)
+void startup_merge_worst(const struct startup_facts *one, struct startup_facts *worst)
 {
     bool is_first = !worst->server[0] && !worst->version[0];
     bool is_lower = is_first || one->durability < worst->durability;
@@ -225,16 +225,16 @@ static bool ask(const struct startup_inquiry *inquiry, size_t primary, lk_reply 
     return status == LK_OK || no_answer(status, &err, why);
 }
 
-static void take_replies(lk_reply *const replies[COMMANDS], struct startup_facts *out)
+static void read_replies(lk_reply *const replies[COMMANDS], struct startup_facts *out)
 {
     if (lk_reply_type_of(replies[ASK_INFO]) == LK_REPLY_STRING)
-        startup_take_info(lk_reply_bytes(replies[ASK_INFO]).data, out);
+        startup_read_info(lk_reply_bytes(replies[ASK_INFO]).data, out);
     for (size_t i = 0; i < SETTINGS; i++) {
         const lk_reply *reply = replies[ASK_SETTINGS + i];
         struct lk_bytes value = lk_reply_bytes(lk_reply_at(reply, 1));
 
         if (lk_reply_type_of(reply) == LK_REPLY_ARRAY && value.data)
-            startup_take_setting(settings[i], value.data, out);
+            startup_read_setting(settings[i], value.data, out);
     }
 }
 
@@ -247,7 +247,7 @@ static bool ask_once(const struct startup_inquiry *inquiry, size_t primary,
     *out = (struct startup_facts){.max_memory = -1, .replicas = -1};
     if (!ask(inquiry, primary, replies, out->server, why)) return false;
     *out_is_loading = is_loading(replies[ASK_LOADING]);
-    take_replies(replies, out);
+    read_replies(replies, out);
     for (size_t i = 0; i < COMMANDS; i++)
         lk_reply_free(replies[i]);
     return true;
@@ -288,12 +288,12 @@ static bool ask_all(struct startup_inquiry *inquiry, struct startup_facts *out,
         if (!ask_until_loaded(inquiry, i, &one, why)) return false;
         if (inquiry->deployment->kind == DEPLOYMENT_SINGLE) one.server[0] = '\0';
         if (inquiry->fsync && !one.fsync[0])
-            startup_take_setting("appendfsync", inquiry->fsync, &one);
+            startup_read_setting("appendfsync", inquiry->fsync, &one);
         if (!startup_judge(&one, inquiry->deployment->kind, why)) {
             inquiry->is_answered = true;
             return false;
         }
-        startup_take_worst(&one, &worst);
+        startup_merge_worst(&one, &worst);
     }
     inquiry->is_answered = true;
     *out = worst;
@@ -308,8 +308,8 @@ bool startup_check(struct startup_inquiry inquiry, struct startup_facts *out,
     return ask_all(&inquiry, out, why);
 }
 
-bool startup_look(struct startup_inquiry inquiry, struct startup_facts *out, bool *out_is_answered,
-                  struct start_error *why)
+bool startup_recheck(struct startup_inquiry inquiry, struct startup_facts *out,
+                     bool *out_is_answered, struct start_error *why)
 {
     bool is_fit = false;
 

@@ -76,8 +76,8 @@ bool startup_check(struct startup_inquiry inquiry, struct startup_facts *out,
 
 /* The same without waiting: a server that does not answer soon, or loads, is a refusal too; then
    *out_is_answered is false. */
-bool startup_look(struct startup_inquiry inquiry, struct startup_facts *out, bool *out_is_answered,
-                  struct start_error *why);
+bool startup_recheck(struct startup_inquiry inquiry, struct startup_facts *out,
+                     bool *out_is_answered, struct start_error *why);
 
 /* What was found last, for any thread. */
 struct startup_report {
@@ -88,11 +88,11 @@ void startup_report_set(struct startup_report *report, const struct startup_fact
 struct startup_facts startup_report_get(struct startup_report *report);
 
 /* The steps of it. Take what a text of INFO, or a pair of CONFIG GET, tells. */
-void startup_take_info(const char *info, struct startup_facts *facts);
-void startup_take_setting(const char *name, const char *value, struct startup_facts *facts);
+void startup_read_info(const char *info, struct startup_facts *facts);
+void startup_read_setting(const char *name, const char *value, struct startup_facts *facts);
 /* Work out the durability, and judge. */
 bool startup_judge(struct startup_facts *facts, deployment_kind kind, struct start_error *why);
 /* What the worst of two servers is; facts with server "" and version "" are nobody's. */
-void startup_take_worst(const struct startup_facts *one, struct startup_facts *worst);
+void startup_merge_worst(const struct startup_facts *one, struct startup_facts *worst);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "app_scripts.h"
 #include "base/clock.h"
-#include "store_inside.h"
+#include "store_internal.h"
 
 enum { SCAN_COUNT = 1000 }; /* orders per page */
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "store_inside.h"
+#include "store_internal.h"
 
 enum { NUMBER_SIZE = 24 };
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "sale/ledger.h"
 #include "store_admin.h"
-#include "store_inside.h"
+#include "store_internal.h"
 
 enum {
     LINE_SIZE = 1 << 20,
@@ -37,7 +37,7 @@ static bool end_line(struct archive *self)
     return !self->line.is_cut && self->each(self->line.data, self->line.len, self->arg);
 }
 
-static bool tell_string(struct archive *self, const lk_reply *value, char at[AT_SIZE])
+static bool write_string(struct archive *self, const lk_reply *value, char at[AT_SIZE])
 {
     at[0] = '\0';
     if (lk_reply_type_of(value) == LK_REPLY_NIL) return true;
@@ -46,7 +46,7 @@ static bool tell_string(struct archive *self, const lk_reply *value, char at[AT_
     return end_line(self);
 }
 
-static bool tell_fields(struct archive *self, const lk_reply *page, char at[AT_SIZE])
+static bool write_fields(struct archive *self, const lk_reply *page, char at[AT_SIZE])
 {
     const lk_reply *pairs = lk_reply_at(page, 1);
     bool goes_on = store_to_text(lk_reply_at(page, 0), at, AT_SIZE);
@@ -61,7 +61,7 @@ static bool tell_fields(struct archive *self, const lk_reply *page, char at[AT_S
     return goes_on;
 }
 
-static bool tell_entries(struct archive *self, const lk_reply *page, char at[AT_SIZE])
+static bool write_entries(struct archive *self, const lk_reply *page, char at[AT_SIZE])
 {
     size_t count = lk_reply_count(page);
     bool goes_on = true;
@@ -92,13 +92,13 @@ static const struct part {
     bool (*tell)(struct archive *self, const lk_reply *page,
                  char at[AT_SIZE]); /* "": it was the last */
     const char *words[6];           /* NULL: the key, "": where it begins */
-} parts[] = {{KEY_SALE, "0", tell_fields, {"HSCAN", NULL, "", "COUNT", "1000"}},
-             {KEY_STOCK, "0", tell_string, {"GET", NULL}},
-             {KEY_ORDERS, "0", tell_fields, {"HSCAN", NULL, "", "COUNT", "1000"}},
-             {KEY_REFUNDS, "0", tell_fields, {"HSCAN", NULL, "", "COUNT", "1000"}},
-             {KEY_LEDGER, "-", tell_entries, {"XRANGE", NULL, "", "+", "COUNT", "100"}}};
+} parts[] = {{KEY_SALE, "0", write_fields, {"HSCAN", NULL, "", "COUNT", "1000"}},
+             {KEY_STOCK, "0", write_string, {"GET", NULL}},
+             {KEY_ORDERS, "0", write_fields, {"HSCAN", NULL, "", "COUNT", "1000"}},
+             {KEY_REFUNDS, "0", write_fields, {"HSCAN", NULL, "", "COUNT", "1000"}},
+             {KEY_LEDGER, "-", write_entries, {"XRANGE", NULL, "", "+", "COUNT", "100"}}};
 
-static store_status tell_part(struct archive *self, const struct part *part, struct lk_error *err)
+static store_status write_part(struct archive *self, const struct part *part, struct lk_error *err)
 {
     store_status status = STORE_OK;
     char at[AT_SIZE];
@@ -136,7 +136,7 @@ store_status store_archive_sale(struct store *store, const char *id, store_each_
 
         sale_keys_make(pieces.ids[i / (sizeof parts / sizeof *parts)].text, &keys);
         self.key = keys.key[part->key];
-        status = tell_part(&self, part, err);
+        status = write_part(&self, part, err);
     }
     if (status == STORE_OK) {
         self.line.len = 0;

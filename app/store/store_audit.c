@@ -7,7 +7,7 @@
 
 #include "sale/ledger.h"
 #include "store_admin.h"
-#include "store_inside.h"
+#include "store_internal.h"
 
 enum { WALK_MAX = 1000000, PAGE_SIZE = 500, TRIES = 5 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store_inside.h"
+#include "store_internal.h"
 
 const char *const store_plain_fields[STORE_PLAIN_FIELDS] = {
     "title",     "initial", "starts_ms", "ends_ms", "guard",

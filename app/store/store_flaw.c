@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "store_inside.h"
+#include "store_internal.h"
 
 enum { MOMENT_SIZE = 24, ROW_SIZE = 256, ASKED_MAX = 4 };
 

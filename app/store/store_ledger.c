@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store_inside.h"
+#include "store_internal.h"
 
 static void free_replies(lk_reply **replies, size_t count)
 {

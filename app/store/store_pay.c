@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "store_flaw.h"
-#include "store_inside.h"
+#include "store_internal.h"
 
 enum { EVENT_WORDS = 7, NUMBER_SIZE = 24, REFUND_ROW_SIZE = 256 };
 

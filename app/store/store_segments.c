@@ -10,7 +10,7 @@
 #include <sys/random.h>
 
 #include "base/hex.h"
-#include "store_inside.h"
+#include "store_internal.h"
 
 enum { NUMBER_SIZE = 24, MAP_SIZE = 24, DRAWS = 256 };
 

@@ -4,7 +4,7 @@
 #include "store_waiting.h"
 
 #include "base/hex.h"
-#include "store_inside.h"
+#include "store_internal.h"
 #include "store_segments.h"
 
 enum { HEX_SIZE = 2 * WAITING_SECRET_SIZE + 1, PLACE_PARTS = 1000 };

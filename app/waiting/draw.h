@@ -10,7 +10,7 @@
 #ifndef SECKILL_DRAW_H
 #define SECKILL_DRAW_H
 
-#include "gate/token.h"
+#include "auth/token.h"
 
 enum { DRAW_SEED_SIZE = 32 };
 

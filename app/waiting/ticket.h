@@ -5,7 +5,7 @@
 #ifndef SECKILL_TICKET_H
 #define SECKILL_TICKET_H
 
-#include "gate/token.h"
+#include "auth/token.h"
 
 enum { TICKET_SIZE = 20 + 1 + 2 * TOKEN_MAC_SIZE + 1 };
 

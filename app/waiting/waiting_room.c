@@ -218,7 +218,7 @@ static void make_view(struct room *room, const struct waiting_step *now, int64_t
     out->turn = turn_of(now, out);
 }
 
-store_status waiting_rooms_look(struct waiting_rooms *self, const struct waiting_asker *who,
+store_status waiting_rooms_view(struct waiting_rooms *self, const struct waiting_asker *who,
                                 struct waiting_view *out, struct lk_error *err)
 {
     struct ticket good = {.sale_id = who->sale_id, .buyer = who->buyer};

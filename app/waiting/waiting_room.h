@@ -62,7 +62,7 @@ struct waiting_asker {
 /*
  * Returns  STORE_OK and *out; STORE_NOT_FOUND: no such sale; else the sale could not be asked for.
  */
-store_status waiting_rooms_look(struct waiting_rooms *self, const struct waiting_asker *who,
+store_status waiting_rooms_view(struct waiting_rooms *self, const struct waiting_asker *who,
                                 struct waiting_view *out, struct lk_error *err);
 /* A buyer's ticket, the same however often it is asked for; who shows it is answered without asking Redis.
    NOT_FOUND also when there is no waiting room, or the sale is over. */

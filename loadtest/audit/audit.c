@@ -107,7 +107,7 @@ bool audit_run(const struct facts *facts, const struct audit_options *options,
         result.verdict = worse_of(result.verdict, result.checks[id].verdict);
     }
     if (is_ready) count_for_report(&view, &result);
-    if (is_ready) audit_tell(facts, &result);
+    if (is_ready) audit_fill_story(facts, &result);
     audit_view_done(&view);
     if (is_ready) *out_result = result;
     return is_ready;

@@ -33,7 +33,7 @@ size_t audit_count_returned(const struct audit_view *view)
 }
 
 /* All that the clients' words alone can show of it. */
-static void told_offenders(const struct facts *facts, struct offenders *bad)
+static void find_told_offenders(const struct facts *facts, struct offenders *bad)
 {
     if ((int64_t)facts->order_count > facts->initial)
         audit_blame(bad, "%zu orders were told, of %" PRId64 " units", facts->order_count,
@@ -162,7 +162,7 @@ void audit_conservation(const struct audit_view *view, struct audit_check *check
     struct offenders bad = {.count = 0};
 
     if (facts->is_alone) {
-        told_offenders(facts, &bad);
+        find_told_offenders(facts, &bad);
         if (!audit_is_settled(view, check, &bad, "contradiction"))
             audit_say(check, AUDIT_PASS, "%zu orders told, of %" PRId64 " units",
                       facts->order_count, facts->initial);

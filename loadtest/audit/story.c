@@ -63,7 +63,7 @@ static void add_rows(struct audit_story *story, const char *where, const struct 
     }
 }
 
-void audit_tell(const struct facts *facts, struct audit_result *result)
+void audit_fill_story(const struct facts *facts, struct audit_result *result)
 {
     struct audit_story *story = &result->story;
     const char *buyer = NULL;

@@ -36,7 +36,7 @@ int64_t audit_moved_in(const struct ledger_entry *entry);
 bool audit_match_steps(struct audit_view *view);
 
 /* What the first buyer who was wronged asked, was told, and has, into result->story. story.c */
-void audit_tell(const struct facts *facts, struct audit_result *result);
+void audit_fill_story(const struct facts *facts, struct audit_result *result);
 
 /* For the report; audit_stock.c */
 size_t audit_count_oversold(const struct audit_view *view);

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "common/folder.h"
 #include "interrupt.h"
-#include "moment.h"
 #include "programs.h"
 
 enum { READY_LIMIT_MS = 60000, STOP_GRACE_MS = 5000, LOOK_EVERY_MS = 20, SETTINGS_MAX = 4 };
@@ -80,12 +80,12 @@ static bool is_ready(struct own_server *server, own_kind kind)
 static bool await(struct own_server *server, own_kind kind, const char *log,
                   struct failure *failure)
 {
-    int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
+    int64_t deadline_ms = clock_ms() + READY_LIMIT_MS;
 
-    while (process_is_running(&server->process) && moment_ms() < deadline_ms) {
+    while (process_is_running(&server->process) && clock_ms() < deadline_ms) {
         if (interrupt_came()) return failure_set(failure, "interrupted");
         if (is_ready(server, kind)) return true;
-        moment_sleep_ms(LOOK_EVERY_MS);
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     return failure_set(failure, "%s did not start, see %.300s", kinds[kind].name, log);
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "moment.h"
+#include "clock.h"
 
 enum { LOOK_EVERY_MS = 10, EXEC_FAILED = 127, WORDS_MAX = 62 };
 
@@ -82,11 +82,11 @@ void process_signal(const struct process *process, int signal)
 
 bool process_wait(struct process *process, int64_t limit_ms)
 {
-    int64_t deadline_ms = moment_ms() + limit_ms;
+    int64_t deadline_ms = clock_ms() + limit_ms;
 
     while (process_is_running(process)) {
-        if (moment_ms() >= deadline_ms) return false;
-        moment_sleep_ms(LOOK_EVERY_MS);
+        if (clock_ms() >= deadline_ms) return false;
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     return true;
 }

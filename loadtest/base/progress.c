@@ -5,19 +5,19 @@
 
 #include <stdio.h>
 
-#include "moment.h"
+#include "clock.h"
 
 enum { MS_PER_MIN = 60000, IN_SECONDS_MS = 100000 };
 
 void progress_begin(struct progress *progress, long count)
 {
-    *progress = (struct progress){.count = count, .began_ms = moment_ms()};
+    *progress = (struct progress){.count = count, .began_ms = clock_ms()};
 }
 
 const char *progress_step(struct progress *progress, char out[PROGRESS_WORDS_MAX])
 {
     long left = progress->count - ++progress->done;
-    int64_t left_ms = (moment_ms() - progress->began_ms) / progress->done * left;
+    int64_t left_ms = (clock_ms() - progress->began_ms) / progress->done * left;
 
     if (left <= 0)
         (void)snprintf(out, PROGRESS_WORDS_MAX, "%ld/%ld", progress->done, progress->count);

@@ -91,8 +91,8 @@ bool topology_open(struct topology *topology, const char *const words[], struct 
     return false;
 }
 
-bool topology_tell(struct topology *topology, const char *command, char answer[TOPOLOGY_LINE_MAX],
-                   struct failure *failure)
+bool topology_command(struct topology *topology, const char *command,
+                      char answer[TOPOLOGY_LINE_MAX], struct failure *failure)
 {
     char line[TOPOLOGY_LINE_MAX];
     int length = snprintf(line, sizeof line, "%s\n", command);

@@ -31,8 +31,8 @@ struct topology {
 bool topology_open(struct topology *topology, const char *const words[], struct failure *failure);
 
 /* One of its commands (its head lists them), "kill n1" say. `answer` is what stands behind the "ok". */
-bool topology_tell(struct topology *topology, const char *command, char answer[TOPOLOGY_LINE_MAX],
-                   struct failure *failure);
+bool topology_command(struct topology *topology, const char *command,
+                      char answer[TOPOLOGY_LINE_MAX], struct failure *failure);
 
 /* 0: there is none of that name. */
 int topology_port(const struct topology *topology, const char *name);

@@ -13,8 +13,8 @@
 
 #include "lockkit/client.h"
 
-#include "base/moment.h"
-#include "ledger_inside.h"
+#include "base/clock.h"
+#include "ledger_internal.h"
 
 enum {
     CONNECT_MS = 1500, /* each of two tries */
@@ -66,10 +66,10 @@ const char *ledger_tls_flag(const struct lk_tls_options *tls)
 /* ---- questions ---- */
 
 /* The flag that helps, which lockkit does not know. */
-static const char *way_out(const char *text)
+static const char *hint(const char *text)
 {
     static const struct {
-        const char *words, *way_out;
+        const char *words, *hint;
     } rows[] = {
         {"user without a password", ": --redis-password FILE"},
         {"a key without a certificate", ": give --redis-cert, too"},
@@ -82,7 +82,7 @@ static const char *way_out(const char *text)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strstr(text, rows[i].words)) return rows[i].way_out;
+        if (strstr(text, rows[i].words)) return rows[i].hint;
     return "";
 }
 
@@ -91,7 +91,7 @@ static bool pass_on(const struct lk_error *err, struct failure *failure)
     bool is_usage = err->code == LK_INVALID;
 
     (void)failure_set(failure, "%s%s%s", is_usage ? "--redis: " : "Redis: ",
-                      err->text[0] ? err->text : lk_status_meaning(err->code), way_out(err->text));
+                      err->text[0] ? err->text : lk_status_meaning(err->code), hint(err->text));
     if (failure) failure->is_usage = is_usage;
     return false;
 }
@@ -156,7 +156,7 @@ static bool connect_session(struct ledger *ledger, struct failure *failure)
 /* Sentinel may be behind the times: the server itself must agree. Until then lockkit's client asks for another. */
 static bool find_primary(struct ledger *ledger, struct failure *failure)
 {
-    int64_t deadline_ms = moment_ms() + AGREE_MS;
+    int64_t deadline_ms = clock_ms() + AGREE_MS;
 
     while (connect_session(ledger, failure)) {
         lk_reply *reply = ledger_ask(ledger, (const char *[]){"ROLE", NULL}, failure);
@@ -168,8 +168,8 @@ static bool find_primary(struct ledger *ledger, struct failure *failure)
         if (reply)
             (void)failure_set(failure, "Redis: %s, named by Sentinel, is no primary",
                               lk_session_server(ledger->session));
-        if (moment_ms() > deadline_ms) return false;
-        moment_sleep_ms(LOOK_EVERY_MS);
+        if (clock_ms() > deadline_ms) return false;
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     return false;
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/moment.h"
-#include "ledger_inside.h"
+#include "base/clock.h"
+#include "ledger_internal.h"
 
 enum {
     KEY_MAX = 80,
@@ -504,9 +504,9 @@ static bool read_lock(struct ledger *ledger, const char *sale, const char *lock,
     if (!ask_lock(ledger, sale, lock, &now_ms, failure)) return false;
     int64_t lock_ms = now_ms < 0 ? -1 : now_ms;
     bool is_worth_waiting = now_ms >= 0 && now_ms <= LEASE_WAIT_MS;
-    int64_t deadline_ms = moment_ms() + now_ms + LEASE_SLACK_MS;
-    while (is_worth_waiting && now_ms >= 0 && moment_ms() < deadline_ms) {
-        moment_sleep_ms(LOOK_EVERY_MS);
+    int64_t deadline_ms = clock_ms() + now_ms + LEASE_SLACK_MS;
+    while (is_worth_waiting && now_ms >= 0 && clock_ms() < deadline_ms) {
+        clock_sleep_ms(LOOK_EVERY_MS);
         if (!ask_lock(ledger, sale, lock, &now_ms, failure)) return false;
     }
     if (now_ms < 0)

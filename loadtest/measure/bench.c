@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/chance.h"
-#include "base/moment.h"
+#include "base/clock.h"
+#include "base/random.h"
 
 bool bench_wants(const struct options *options, const char *name)
 {
@@ -24,16 +24,16 @@ uint64_t bench_seed(const struct options *options)
     uint32_t drawn = 0;
 
     if (options->seed) return (uint64_t)options->seed;
-    if (getrandom(&drawn, sizeof drawn, 0) < 0) drawn = (uint32_t)moment_ns();
+    if (getrandom(&drawn, sizeof drawn, 0) < 0) drawn = (uint32_t)clock_ns();
     return drawn % 2147483647U + 1; /* any will do, as long as it is told */
 }
 
 void bench_shuffle(int *out_order, int count, uint64_t seed, uint64_t round)
 {
-    struct chance random = chance_stream(seed, round);
+    struct random random = random_stream(seed, round);
 
     for (int i = 0; i < count; i++) { /* Fisher-Yates, inside out */
-        int at = (int)chance_between(&random, 0, i);
+        int at = (int)random_between(&random, 0, i);
         out_order[i] = out_order[at];
         out_order[at] = i;
     }
@@ -51,7 +51,7 @@ bool bench_run_rounds(const struct bench_rounds *rounds)
     return true;
 }
 
-void bench_doubt(char doubt[BENCH_DOUBT_MAX], const char *format, ...)
+void bench_set_doubt(char doubt[BENCH_DOUBT_MAX], const char *format, ...)
 {
     va_list arguments;
 
@@ -65,7 +65,7 @@ void bench_add_ratio(struct bench_row *row, double over_per_s, double under_per_
 {
     bool is_ratio = over_per_s > 0 && under_per_s > 0;
 
-    if (!is_ratio) bench_doubt(row->doubt, "a rate of 0 per second");
+    if (!is_ratio) bench_set_doubt(row->doubt, "a rate of 0 per second");
     spread_add(&row->over_per_s, over_per_s);
     spread_add(&row->under_per_s, under_per_s);
     spread_add(&row->repeats, is_ratio ? over_per_s / under_per_s : 0);
@@ -80,7 +80,7 @@ bool bench_reaches(const struct bench_figure *figure, double value)
 void bench_sum_up(struct bench_row *row)
 {
     if (row->repeats.count == 0) {
-        bench_doubt(row->doubt, "not measured");
+        bench_set_doubt(row->doubt, "not measured");
         return;
     }
     row->spread = spread_of_repeats(&row->repeats);

@@ -11,12 +11,12 @@
 #define LOADTEST_BENCH_H
 
 #include "base/progress.h"
-#include "count/bench_figures.h"
-#include "count/bench_machine.h"
-#include "count/bench_places.h"
-#include "count/guard_list.h"
-#include "count/service_counts.h"
 #include "run/drive.h"
+#include "stats/bench_figures.h"
+#include "stats/bench_machine.h"
+#include "stats/bench_places.h"
+#include "stats/guard_list.h"
+#include "stats/service_counts.h"
 
 enum {
     BENCH_DOUBT_MAX = 200,
@@ -59,7 +59,7 @@ bool bench_run_rounds(const struct bench_rounds *rounds);
 /* over / under of one round; a rate of 0 below makes the row doubtful. */
 void bench_add_ratio(struct bench_row *row, double over_per_s, double under_per_s);
 /* The first doubt is kept. */
-void bench_doubt(char doubt[BENCH_DOUBT_MAX], const char *format, ...)
+void bench_set_doubt(char doubt[BENCH_DOUBT_MAX], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Median, least, most, and whether it is enough; for after the last repeat. */
 void bench_sum_up(struct bench_row *row);

@@ -106,8 +106,8 @@ bool bench_points_run_ladder(struct bench_stage *stage)
     if (!bench_stage_add_needs(stage, &guards)) return false;
     options->needs[OWN_POSTGRES] |= place->has_book;
     if (!bench_stage_open_site(stage, &stage->sites[0], "site") || !is_as_told(stage)) return false;
-    bench_stage_say(stage, "ladder %ld/%ld: %s; %s\n", stage->round, stage->bench->cost_repeat,
-                    place->servers, place->stores);
+    bench_stage_print(stage, "ladder %ld/%ld: %s; %s\n", stage->round, stage->bench->cost_repeat,
+                      place->servers, place->stores);
     return bench_stage_warm_up(stage, BENCH_AT_FIRST, "mutex", BENCH_COST_CONNECTIONS) &&
            bench_stage_measure_points(stage, 1);
 }
@@ -159,8 +159,8 @@ bool bench_points_run_sweep(struct bench_stage *stage)
     if (!bench_stage_open(stage, "sweep")) return false;
     if (!bench_stage_add_needs(stage, &bench->guards)) return false;
     if (!bench_stage_open_site(stage, &stage->sites[0], "site")) return false;
-    bench_stage_say(stage, "%d settings, %ld round%s of %ld s each\n", bench->point_count,
-                    options->repeat, options->repeat == 1 ? "" : "s", options->duration_s);
+    bench_stage_print(stage, "%d settings, %ld round%s of %ld s each\n", bench->point_count,
+                      options->repeat, options->repeat == 1 ? "" : "s", options->duration_s);
     progress_begin(&bench->progress, bench->point_count * options->repeat);
     return bench_stage_warm_up(stage, BENCH_AT_FIRST, bench->guards.list[0].name,
                                options->connections[0]) &&

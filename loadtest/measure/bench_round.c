@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 #include "bench.h"
 #include "run/operator.h"
 
@@ -28,7 +28,7 @@ enum {
 static bool run_wrk(const struct bench_field *field, const struct bench_task *task,
                     struct speed_round *round, struct bench_count *count, struct failure *failure)
 {
-    int64_t deadline_ms = moment_ms() + (task->duration_s + WRK_MARGIN_S) * 1000;
+    int64_t deadline_ms = clock_ms() + (task->duration_s + WRK_MARGIN_S) * 1000;
     struct service view = *field->service;
     struct drive_target target = {&view, field->options, field->run_dir};
     struct drive drive;
@@ -41,8 +41,8 @@ static bool run_wrk(const struct bench_field *field, const struct bench_task *ta
         view.count = 1;
     }
     if (!drive_speed(&drive, &target, round, failure)) return false;
-    while (drive_is_running(&drive) && !interrupt_came() && moment_ms() < deadline_ms)
-        moment_sleep_ms(WRK_EVERY_MS);
+    while (drive_is_running(&drive) && !interrupt_came() && clock_ms() < deadline_ms)
+        clock_sleep_ms(WRK_EVERY_MS);
     drive_stop(&drive);
     if (interrupt_came()) return failure_set(failure, "interrupted");
     if (service_has_died(field->service, failure)) return false;
@@ -56,15 +56,15 @@ static void check_load(const struct bench_task *task, struct bench_count *count)
     const struct load_count *load = &speed->load;
 
     if (!drive_is_established(load))
-        bench_doubt(count->doubt, "%lld of %lld connections established", load->established,
-                    load->asked);
+        bench_set_doubt(count->doubt, "%lld of %lld connections established", load->established,
+                        load->asked);
     if (drive_load_errors(load))
-        bench_doubt(count->doubt,
-                    "socket errors: connect %lld, read %lld, write %lld, time-out %lld",
-                    load->connect_errors, load->read_errors, load->write_errors, load->timeouts);
+        bench_set_doubt(
+            count->doubt, "socket errors: connect %lld, read %lld, write %lld, time-out %lld",
+            load->connect_errors, load->read_errors, load->write_errors, load->timeouts);
     if (speed->seconds < 0.99 * (double)task->duration_s)
-        bench_doubt(count->doubt, "wrk ended after %.1f of %ld s", speed->seconds,
-                    task->duration_s);
+        bench_set_doubt(count->doubt, "wrk ended after %.1f of %ld s", speed->seconds,
+                        task->duration_s);
 }
 
 /* Of what wrk counted so much is as expected. */
@@ -78,7 +78,7 @@ static void take_speed(const struct bench_task *task, long long as_expected,
     if (speed->requests > 0)
         count->per_s = speed->per_s * ((double)as_expected / (double)speed->requests);
     check_load(task, count);
-    if (speed->requests == 0) bench_doubt(count->doubt, "no answer at all");
+    if (speed->requests == 0) bench_set_doubt(count->doubt, "no answer at all");
 }
 
 static bool measure_page(const struct bench_field *field, const struct bench_task *task,
@@ -89,7 +89,7 @@ static bool measure_page(const struct bench_field *field, const struct bench_tas
     if (!run_wrk(field, task, &round, count, failure)) return false;
     take_speed(task, count->speed.requests - count->speed.status_errors, count);
     if (count->refused)
-        bench_doubt(count->doubt, "%lld pages answered with 400 and above", count->refused);
+        bench_set_doubt(count->doubt, "%lld pages answered with 400 and above", count->refused);
     return true;
 }
 
@@ -112,15 +112,15 @@ static void name_others(const struct tally *outcomes, const char *expected, char
 
 bool bench_round_await_rewrite(struct ledger *ledger, struct failure *failure)
 {
-    int64_t deadline_ms = moment_ms() + SETTLE_LIMIT_MS;
+    int64_t deadline_ms = clock_ms() + SETTLE_LIMIT_MS;
 
     for (;;) {
         long long is_busy = 0;
-        if (!counters_ask_number(ledger, "persistence", "aof_rewrite_in_progress", &is_busy,
-                                 failure))
+        if (!bench_counters_ask_number(ledger, "persistence", "aof_rewrite_in_progress", &is_busy,
+                                       failure))
             return false;
-        if (!is_busy || interrupt_came() || moment_ms() > deadline_ms) return true;
-        moment_sleep_ms(LOOK_EVERY_MS);
+        if (!is_busy || interrupt_came() || clock_ms() > deadline_ms) return true;
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
 }
 
@@ -161,16 +161,16 @@ static bool sum_stock(const struct bench_field *field, const struct bench_task *
 static int settle(const struct bench_field *field, const struct bench_task *task, const char *stem,
                   int64_t *out_left, struct failure *failure)
 {
-    int64_t deadline_ms = moment_ms() + SETTLE_LIMIT_MS;
+    int64_t deadline_ms = clock_ms() + SETTLE_LIMIT_MS;
     int64_t before = -1;
     int asked = 0;
 
     do {
-        if (asked) moment_sleep_ms(LOOK_EVERY_MS);
+        if (asked) clock_sleep_ms(LOOK_EVERY_MS);
         before = asked ? *out_left : -1;
         asked++;
         if (!sum_stock(field, task, stem, out_left, failure)) return -1;
-    } while (*out_left != before && !interrupt_came() && moment_ms() < deadline_ms);
+    } while (*out_left != before && !interrupt_came() && clock_ms() < deadline_ms);
     return asked * (int)count_sales(task);
 }
 
@@ -193,7 +193,7 @@ static bool read_before(const struct bench_field *field, const struct bench_task
 {
     out_tolls->costs = costs_of(field, task);
     return service_counts_begin(&out_tolls->costs, failure) &&
-           counters_ask_commands(field->ledger, &out_tolls->commands, failure);
+           bench_counters_ask_commands(field->ledger, &out_tolls->commands, failure);
 }
 
 static bool add_tolls(const struct bench_field *field, const struct tolls *before,
@@ -201,9 +201,10 @@ static bool add_tolls(const struct bench_field *field, const struct tolls *befor
 {
     struct tally commands;
 
-    if (!counters_ask_commands(field->ledger, &commands, failure)) return false;
+    if (!bench_counters_ask_commands(field->ledger, &commands, failure)) return false;
     if (!service_counts_end(&before->costs, &count->since, failure)) return false;
-    count->commands = counters_add_calls(&before->commands, &commands, &count->sum) - before->asked;
+    count->commands =
+        bench_counters_add_calls(&before->commands, &commands, &count->sum) - before->asked;
     for (int i = 0; i < count->sum.count; i++)
         if (strcmp(count->sum.list[i].name, "get") == 0) count->sum.list[i].times -= before->asked;
     return true;
@@ -229,20 +230,21 @@ static bool buy_one(const struct bench_field *field, const struct bench_task *ta
 /* Every answer that wrk saw is a unit gone, and every unit gone was asked for. */
 static void check_sold(const struct bench_task *task, struct bench_count *count)
 {
-    long long paid = counters_times(&count->since.payments, "paid");
+    long long paid = bench_counters_times(&count->since.payments, "paid");
     char others[BENCH_DOUBT_MAX / 2];
 
     name_others(&count->since.orders, "created", others, sizeof others);
     if (count->refused && !task->may_refuse)
-        bench_doubt(count->doubt, "%lld purchases answered with 400 and above%s", count->refused,
-                    others);
+        bench_set_doubt(count->doubt, "%lld purchases answered with 400 and above%s",
+                        count->refused, others);
     if (task->kind == BENCH_PAIR &&
         (paid < count->answered || paid > count->answered + task->connections))
-        bench_doubt(count->doubt, "wrk counted %lld paid, the service %lld", count->answered, paid);
+        bench_set_doubt(count->doubt, "wrk counted %lld paid, the service %lld", count->answered,
+                        paid);
     if (count->accepted < count->answered ||
         count->accepted > count->answered + 2 * task->connections)
-        bench_doubt(count->doubt, "wrk counted %lld accepted, Redis %lld", count->answered,
-                    count->accepted);
+        bench_set_doubt(count->doubt, "wrk counted %lld accepted, Redis %lld", count->answered,
+                        count->accepted);
 }
 
 /* Put the sales up, unless there is one, and make the instance know them. */
@@ -298,20 +300,20 @@ static bool measure_purchases(const struct bench_field *field, const struct benc
 static void check_refused(struct bench_count *count)
 {
     const struct speed_count *speed = &count->speed;
-    long long all = counters_all(&count->since.orders);
-    long long sold_out = counters_times(&count->since.orders, "sold-out");
+    long long all = bench_counters_all(&count->since.orders);
+    long long sold_out = bench_counters_times(&count->since.orders, "sold-out");
     char others[BENCH_DOUBT_MAX / 2];
 
     name_others(&count->since.orders, "sold-out", others, sizeof others);
     if (speed->requests != speed->status_errors)
-        bench_doubt(count->doubt, "%lld requests were not refused",
-                    speed->requests - speed->status_errors);
+        bench_set_doubt(count->doubt, "%lld requests were not refused",
+                        speed->requests - speed->status_errors);
     if (all != sold_out)
-        bench_doubt(count->doubt, "%lld purchases did not end as sold-out%s", all - sold_out,
-                    others);
+        bench_set_doubt(count->doubt, "%lld purchases did not end as sold-out%s", all - sold_out,
+                        others);
     if (sold_out < speed->status_errors)
-        bench_doubt(count->doubt, "wrk counted %lld refusals, the service %lld sold-out",
-                    speed->status_errors, sold_out);
+        bench_set_doubt(count->doubt, "wrk counted %lld refusals, the service %lld sold-out",
+                        speed->status_errors, sold_out);
 }
 
 static bool measure_refusals(const struct bench_field *field, const struct bench_task *task,
@@ -377,7 +379,7 @@ void bench_round_add_point(struct bench_point *point, const struct bench_count *
     static const struct tally none;
     double orders = (double)count->accepted;
 
-    bench_doubt(point->doubt, "%s", count->doubt);
+    bench_set_doubt(point->doubt, "%s", count->doubt);
     point->refused += count->refused;
     if (count->accepted <= 0) return;
     add_lock(&point->wait, &count->since.locks.wait);
@@ -387,5 +389,5 @@ void bench_round_add_point(struct bench_point *point, const struct bench_count *
     spread_add(&point->per_s, count->per_s);
     spread_add(&point->p99_ms, (double)count->speed.p99_us / 1000);
     point->accepted += count->accepted;
-    (void)counters_add_calls(&none, &count->sum, &point->sum);
+    (void)bench_counters_add_calls(&none, &count->sum, &point->sum);
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 #include "bench_stage.h"
 #include "run/operator.h"
 
@@ -24,18 +24,19 @@ enum {
 /* What Redis uses once at most `clients` are connected (-1: whoever is), and how many are. */
 static bool read_used_memory(struct bench_stage *stage, long long *out_bytes, long long *clients)
 {
-    int64_t deadline_ms = moment_ms() + CLIENTS_LIMIT_MS;
+    int64_t deadline_ms = clock_ms() + CLIENTS_LIMIT_MS;
     long long most = *clients;
     struct ledger *ledger = stage->sites[0].ledger;
 
     if (!bench_round_await_rewrite(ledger, stage->failure)) return false;
     for (;;) {
-        if (!counters_ask_number(ledger, "clients", "connected_clients", clients, stage->failure))
+        if (!bench_counters_ask_number(ledger, "clients", "connected_clients", clients,
+                                       stage->failure))
             return false;
-        if (most < 0 || *clients <= most || interrupt_came() || moment_ms() > deadline_ms) break;
-        moment_sleep_ms(LOOK_EVERY_MS);
+        if (most < 0 || *clients <= most || interrupt_came() || clock_ms() > deadline_ms) break;
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
-    return counters_ask_number(ledger, "memory", "used_memory", out_bytes, stage->failure);
+    return bench_counters_ask_number(ledger, "memory", "used_memory", out_bytes, stage->failure);
 }
 
 /* Rounds of purchases at the last instance until the sale has `goal` orders, and a few at least. */
@@ -73,7 +74,7 @@ static bool fill_once(struct bench_stage *stage, long repeat, const char *sale, 
     if (!fill_sale(stage, repeat, sale, goal)) return false;
     service_measure_memory(&stage->sites[0].service);
     long kib = service->instances[service->count - 1].memory_kib;
-    if (kib < 0) bench_doubt(row->doubt, "the instance's memory could not be read");
+    if (kib < 0) bench_set_doubt(row->doubt, "the instance's memory could not be read");
     spread_add(&row->repeats, (double)kib / 1024);
     service_drop_instance(&stage->sites[0].service);
     return true;
@@ -106,15 +107,15 @@ static bool measure_memory(struct bench_stage *stage, long repeat)
     if (orders > 0)
         spread_add(&row->repeats, (double)(bytes[1] - bytes[0]) / (double)orders);
     else
-        bench_doubt(row->doubt, "no orders");
+        bench_set_doubt(row->doubt, "no orders");
     char far[PROGRESS_WORDS_MAX];
-    bench_stage_say(stage,
-                    "  %s  memory %ld/%ld  service %.1f MiB   Redis %.1f B per order, %" PRId64
-                    " orders in it%s%s\n",
-                    progress_step(&bench->progress, far), repeat, options->repeat,
-                    memory->values[memory->count - 1],
-                    orders > 0 ? row->repeats.values[row->repeats.count - 1] : 0.0, bench->orders,
-                    row->doubt[0] ? "  VOID: " : "", row->doubt);
+    bench_stage_print(stage,
+                      "  %s  memory %ld/%ld  service %.1f MiB   Redis %.1f B per order, %" PRId64
+                      " orders in it%s%s\n",
+                      progress_step(&bench->progress, far), repeat, options->repeat,
+                      memory->values[memory->count - 1],
+                      orders > 0 ? row->repeats.values[row->repeats.count - 1] : 0.0, bench->orders,
+                      row->doubt[0] ? "  VOID: " : "", row->doubt);
     return true;
 }
 
@@ -125,12 +126,12 @@ static bool run_memory(struct bench_stage *stage)
     if (!bench_stage_open(stage, "memory") ||
         !bench_stage_open_site(stage, &stage->sites[0], "site"))
         return false;
-    bench_stage_say(stage,
-                    "memory: another Redis, a fresh instance with default settings each time\n");
+    bench_stage_print(stage,
+                      "memory: another Redis, a fresh instance with default settings each time\n");
     for (long repeat = 1; repeat <= stage->options->repeat; repeat++)
         if (!measure_memory(stage, repeat)) return false;
     if (bench->orders < stage->options->orders)
-        bench_doubt(bench->rows[BENCH_REDIS_MEMORY].doubt, "fewer orders than asked for");
+        bench_set_doubt(bench->rows[BENCH_REDIS_MEMORY].doubt, "fewer orders than asked for");
     return true;
 }
 
@@ -144,7 +145,7 @@ static struct bench_stage *begin(struct bench *bench, const struct options *opti
 
     bench->seed = bench_seed(options);
     bench->machine.load_before = bench_machine_load();
-    bench->seconds = (double)moment_ms() / -1000;
+    bench->seconds = (double)clock_ms() / -1000;
     bool is_good = stage || failure_set(failure, "out of memory");
     is_good = is_good && guard_list_ask(run_dir, &bench->guards, failure) &&
               (bench->guards.batch > 0 ||
@@ -164,7 +165,7 @@ static void end(struct bench *bench, struct bench_stage *stage)
 {
     free(stage);
     bench->machine.load_after = bench_machine_load();
-    bench->seconds += (double)moment_ms() / 1000;
+    bench->seconds += (double)clock_ms() / 1000;
 }
 
 static void prepare(struct bench *bench, const struct options *options)
@@ -234,8 +235,8 @@ static bool run_stages(struct bench_stage *stage)
 
     prepare(bench, stage->options);
     progress_begin(&bench->progress, count_measurements(bench, stage->options));
-    bench_stage_say(stage, "seed %" PRIu64 ", %ld repeats, %ld s each\n", bench->seed,
-                    stage->options->repeat, stage->options->duration_s);
+    bench_stage_print(stage, "seed %" PRIu64 ", %ld repeats, %ld s each\n", bench->seed,
+                      stage->options->repeat, stage->options->duration_s);
     for (stage->kind = 0; stage->kind < BENCH_STAGE_COUNT; stage->kind++)
         if (wants_ratio(bench, stage->kind) && !run_on(stage, bench_topology_run)) return false;
     if (!bench_run_rounds(&(struct bench_rounds){bench->cost_repeat, BENCH_PLACE_COUNT, bench->seed,

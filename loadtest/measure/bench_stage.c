@@ -14,7 +14,7 @@
 
 enum { WARM_UP_S = 1, FEW_CONNECTIONS = 32 };
 
-void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
+void bench_stage_print(const struct bench_stage *stage, const char *format, ...)
 {
     va_list arguments;
 
@@ -76,7 +76,7 @@ bool bench_stage_add_needs(struct bench_stage *stage, const struct guard_list *g
 {
     struct options *options = &stage->sites[0].options;
 
-    guard_list_tell_needs(guards, options->needs);
+    guard_list_collect_needs(guards, options->needs);
     if (options->redlock || !guard_list_needs(guards, "--redlock")) return true;
     options->redlock = stage->urls;
     return bench_servers_add_locks(&stage->servers, stage->dir, BENCH_LOCK_SERVERS, stage->urls,
@@ -184,7 +184,7 @@ void bench_stage_count_in(struct bench_row *row, const struct bench_count *count
 {
     row->accepted += count->accepted;
     row->refused += count->refused;
-    bench_doubt(row->doubt, "%s", count->doubt);
+    bench_set_doubt(row->doubt, "%s", count->doubt);
 }
 
 static bool measure_ratio(void *arg, long round, int id)
@@ -208,10 +208,10 @@ static bool measure_ratio(void *arg, long round, int id)
     bench_add_ratio(row, counts[0].per_s, counts[1].per_s);
     const char *doubt = counts[counts[0].doubt[0] ? 0 : 1].doubt;
     char far[PROGRESS_WORDS_MAX];
-    bench_stage_say(stage, "  %s  round %ld/%ld  %-20s %8.0f/s ÷ %8.0f/s = %.3f%s%s\n",
-                    progress_step(&stage->bench->progress, far), round, stage->options->repeat,
-                    row->figure->name, counts[0].per_s, counts[1].per_s,
-                    row->repeats.values[row->repeats.count - 1], *doubt ? "  VOID: " : "", doubt);
+    bench_stage_print(stage, "  %s  round %ld/%ld  %-20s %8.0f/s ÷ %8.0f/s = %.3f%s%s\n",
+                      progress_step(&stage->bench->progress, far), round, stage->options->repeat,
+                      row->figure->name, counts[0].per_s, counts[1].per_s,
+                      row->repeats.values[row->repeats.count - 1], *doubt ? "  VOID: " : "", doubt);
     return id != BENCH_SEGMENTS || take_few(stage, round);
 }
 
@@ -271,16 +271,17 @@ static bool measure_point(void *arg, long round, int which)
     if (!bench_stage_ask(stage, (bench_at)point->instance, &task, &count)) return false;
     if (point->is_alone) service_drop_instance(&stage->sites[0].service);
     bench_round_add_point(point, &count);
-    bench_stage_say(stage,
-                    "  %s  round %ld/%ld  %-16s %5ld connections  batch %-4ld %8.0f/s  %8.3f round "
-                    "trips each%s%s\n",
-                    progress_step(&stage->bench->progress, far), round, stage->rounds, point->guard,
-                    point->connections, point->batch, count.per_s,
-                    count.accepted > 0 ? count.since.round_trips / (double)count.accepted : 0.0,
-                    count.doubt[0] ? "  VOID: " : "",
-                    count.doubt[0]        ? count.doubt
-                    : count.accepted == 0 ? "  nobody got the lock in time: no order in this round"
-                                          : "");
+    bench_stage_print(
+        stage,
+        "  %s  round %ld/%ld  %-16s %5ld connections  batch %-4ld %8.0f/s  %8.3f round "
+        "trips each%s%s\n",
+        progress_step(&stage->bench->progress, far), round, stage->rounds, point->guard,
+        point->connections, point->batch, count.per_s,
+        count.accepted > 0 ? count.since.round_trips / (double)count.accepted : 0.0,
+        count.doubt[0] ? "  VOID: " : "",
+        count.doubt[0]        ? count.doubt
+        : count.accepted == 0 ? "  nobody got the lock in time: no order in this round"
+                              : "");
     return true;
 }
 

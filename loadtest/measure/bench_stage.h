@@ -38,7 +38,7 @@ struct bench_stage {
 };
 
 /* What --quiet keeps from the screen. */
-void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
+void bench_stage_print(const struct bench_stage *stage, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Make the stage's folder; then its sites may be opened. */

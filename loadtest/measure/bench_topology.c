@@ -7,7 +7,7 @@
 #include "base/interrupt.h"
 #include "bench_stage.h"
 #include "common/port.h"
-#include "count/bench_machine.h"
+#include "stats/bench_machine.h"
 
 enum {
     SYNC_MS = 1000,
@@ -69,8 +69,8 @@ static const struct plan {
 };
 
 /* What redis-cli says to a command of three words. */
-static void tell(const struct bench_stage *stage, const struct topology *server,
-                 const char *const words[3], char said[64])
+static void ask_redis(const struct bench_stage *stage, const struct topology *server,
+                      const char *const words[3], char said[64])
 {
     char port[16];
     const char *const argv[] = {"redis-cli", "-p", port, words[0], words[1], words[2], NULL};
@@ -86,9 +86,9 @@ static bool follow(struct bench_stage *stage, const struct topology *primary,
     char port[16], said[64];
 
     (void)snprintf(port, sizeof port, "%d", primary->servers[0].port);
-    tell(stage, replica, (const char *[]){"replicaof", "127.0.0.1", port}, said);
+    ask_redis(stage, replica, (const char *[]){"replicaof", "127.0.0.1", port}, said);
     for (int tries = 0; tries < SYNC_TRIES && !interrupt_came(); tries++) {
-        tell(stage, primary, (const char *[]){"wait", "1", "1000"}, said);
+        ask_redis(stage, primary, (const char *[]){"wait", "1", "1000"}, said);
         if (said[0] == '1') return true;
     }
     return failure_set(stage->failure, "the replica does not follow its primary");
@@ -166,8 +166,8 @@ static bool find_processes(struct bench_stage *stage, int site, const struct top
         (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", servers->servers[i].port);
         struct ledger *ledger = ledger_open(url, stage->failure);
         long long pid = 0;
-        bool is_told =
-            ledger && counters_ask_number(ledger, "server", "process_id", &pid, stage->failure);
+        bool is_told = ledger && bench_counters_ask_number(ledger, "server", "process_id", &pid,
+                                                           stage->failure);
         ledger_close(ledger);
         if (!is_told) return false;
         stage->redis[site][i] = (pid_t)pid;
@@ -211,7 +211,7 @@ static bool has_certificates(struct bench_stage *stage)
     (void)snprintf(stage->ca, sizeof stage->ca, "%s/ca.crt", stage->certificates);
     if (make_certificates(stage)) return true;
     for (int id = BENCH_PURCHASE_TLS_64; id <= BENCH_PURCHASE_TLS_1024; id++)
-        bench_doubt(stage->bench->rows[id].doubt, "%s", stage->failure->text);
+        bench_set_doubt(stage->bench->rows[id].doubt, "%s", stage->failure->text);
     return false;
 }
 
@@ -226,7 +226,7 @@ bool bench_topology_run(struct bench_stage *stage)
     if (has_points && !bench_stage_add_needs(stage, &guards)) return false;
     for (int i = 0; i < 2; i++)
         if (!open_instance(stage, i, &plan->sites[i])) return false;
-    bench_stage_say(stage, "%s\n", plan->words);
+    bench_stage_print(stage, "%s\n", plan->words);
     return bench_stage_measure(stage) &&
            (!has_points || bench_stage_measure_points(stage, stage->bench->cost_repeat));
 }

@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 #include "base/progress.h"
-#include "count/guard_list.h"
 #include "run/verify.h"
+#include "stats/guard_list.h"
 
 /* Name in result.json, head of its column, decimals on the screen. */
 #define COMPARE_MEASURE_LIST(X)                                                                    \

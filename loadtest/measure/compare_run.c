@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 #include "bench_stage.h"
 #include "compare.h"
 
@@ -79,8 +79,8 @@ static bool sell(struct compare *compare, const struct bench_stage *stage,
     return is_done;
 }
 
-static void say(const struct options *options, struct compare *compare,
-                const struct compare_cell *cell)
+static void print_progress(const struct options *options, struct compare *compare,
+                           const struct compare_cell *cell)
 {
     const struct compare_row *row = &compare->rows[cell->row];
     const struct verify_run *run = &cell->run;
@@ -132,7 +132,7 @@ static bool run_cell(void *arg, long round, int at)
     if (!is_done) take_trouble(&cell->run, stage->failure);
     compare->cell_count++;
     compare_row_add(row, &cell->run);
-    say(stage->options, compare, cell);
+    print_progress(stage->options, compare, cell);
     return true;
 }
 
@@ -142,7 +142,7 @@ bool compare_run(struct compare *compare, const struct options *options, const c
                  struct failure *failure)
 {
     struct comparing all = {compare, calloc(1, sizeof(struct bench_stage))};
-    int64_t started_ms = moment_ms();
+    int64_t started_ms = clock_ms();
 
     bool is_done = (all.stage || failure_set(failure, "out of memory")) &&
                    prepare(compare, options, run_dir, failure);
@@ -157,7 +157,7 @@ bool compare_run(struct compare *compare, const struct options *options, const c
     progress_begin(&compare->progress, options->repeat * compare->row_count);
     is_done = bench_run_rounds(
         &(struct bench_rounds){options->repeat, compare->row_count, compare->seed, run_cell, &all});
-    compare->seconds = (double)(moment_ms() - started_ms) / 1000;
+    compare->seconds = (double)(clock_ms() - started_ms) / 1000;
 out:
     free(all.stage);
     return is_done;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/chance.h"
+#include "base/random.h"
 
 enum { UNITS = 640000, CONNECTIONS = 1024, CHUNK = 32, MOVE_STEPS = 3 };
 enum { LANES = SCALING_INSTANCES_MAX * SCALING_MASTERS_MAX };
@@ -21,7 +21,7 @@ struct lane {
 
 struct world {
     struct scaling_times times;
-    struct chance chance;
+    struct random chance;
     int masters, instances;
     double now_us;
     double instance_at_us[SCALING_INSTANCES_MAX]; /* when its chunk is done */
@@ -79,7 +79,7 @@ static void end_chunk(struct world *world, int i)
     world->instance_at_us[i] = never;
     world->chunk[i] = 0;
     for (int n = 0; n < count; n++) {
-        int home = (int)chance_between(&world->chance, 0, world->masters - 1);
+        int home = (int)random_between(&world->chance, 0, world->masters - 1);
         world->lanes[i][home].waiting++;
         send_batch(world, i, home);
     }
@@ -195,7 +195,7 @@ bool scaling_simulate(const struct scaling_times *times, int masters, uint64_t s
 
     if (!world) return false;
     world->times = *times;
-    world->chance = chance_stream(seed, (uint64_t)masters);
+    world->chance = random_stream(seed, (uint64_t)masters);
     world->masters = masters;
     world->instances = scaling_instances(times, masters);
     world->turn_at_us = never;

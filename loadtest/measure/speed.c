@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 #include "bench.h"
 #include "run/operator.h"
 
@@ -31,7 +31,7 @@ static bool measure(const struct measuring *measuring, bench_kind kind, struct b
     struct bench_count count = {.doubt = ""};
     char sale[SALE_ID_MAX + 1], stamp[32], *doubt = measuring->run->doubt;
 
-    moment_stamp(stamp, sizeof stamp);
+    clock_file_stamp(stamp, sizeof stamp);
     (void)snprintf(sale, sizeof sale, "speed-%.8s-%ld-%.12s", stamp, (long)getpid(), task.tag);
     task.kind = kind;
     task.page = options->against;

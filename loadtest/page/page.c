@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 #include "base/programs.h"
 
 enum { DIR_MAX = 900, PATH_ROOM = DIR_MAX + 32 };
@@ -41,7 +41,7 @@ static json_t *results_json(const struct page_results *results)
                 json_array_append_new(
                     files, json_pack("{s:s,s:s,s:O}", "path", results->files[kind], "kind",
                                      page_kinds[kind].mode, "result", results->roots[kind])) == 0;
-    moment_rfc3339(now, sizeof now);
+    clock_rfc3339(now, sizeof now);
     json_t *all = json_pack("{s:s,s:s,s:o,s:o}", "version", SECKILL_VERSION, "written", now,
                             "kinds", kinds_json(), "files", files);
     if (is_whole) return all;

@@ -57,8 +57,8 @@ static json_t *make_event(const struct payd_wish *wish, const struct payd_charge
                      wish->currency);
 }
 
-static void tell(const struct payd_charges *charges, const struct payd_wish *wish,
-                 const struct payd_charge *charge)
+static void post_events(const struct payd_charges *charges, const struct payd_wish *wish,
+                        const struct payd_charge *charge)
 {
     const struct payd_faults *faults = charges->faults;
     const char *id = charge->payment;
@@ -104,7 +104,7 @@ bool payd_charges_take(struct payd_charges *charges, const struct payd_wish *wis
                                  charge.payment, "sale", wish->sale, "order", wish->order, "buyer",
                                  wish->buyer, "amount", (json_int_t)charge.amount, "currency",
                                  wish->currency));
-    tell(charges, wish, &charge);
+    post_events(charges, wish, &charge);
     *out_charge = charge;
     return true;
 }

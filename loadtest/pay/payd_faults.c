@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/chance.h"
+#include "base/random.h"
 #include "common/fnv.h"
 
 enum { CHANCES = 1000000, LONGEST_MS = 3600000 };
@@ -43,8 +43,8 @@ bool payd_faults_take(const struct flag *flag, struct payd_faults *faults, const
 bool payd_faults_hit(const struct payd_faults *faults, payd_fault fault, const char *payment)
 {
     uint64_t hash = fnv_add(FNV_START + (uint64_t)fault, payment, strlen(payment));
-    struct chance chance = chance_stream(faults->seed, hash);
-    return chance_between(&chance, 0, CHANCES - 1) < (int64_t)(faults->of[fault].share * CHANCES);
+    struct random chance = random_stream(faults->seed, hash);
+    return random_between(&chance, 0, CHANCES - 1) < (int64_t)(faults->of[fault].share * CHANCES);
 }
 
 long payd_faults_ms(const struct payd_faults *faults, payd_fault fault, const char *payment)

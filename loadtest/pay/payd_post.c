@@ -11,8 +11,8 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/http_client.h"
-#include "base/moment.h"
 #include "payd_sign.h"
 
 enum {
@@ -71,7 +71,7 @@ static struct on_its_way *take(struct payd_post *post)
 {
     (void)pthread_mutex_lock(&post->mutex);
     struct on_its_way *first = TAILQ_FIRST(&post->waiting);
-    if (first && first->due_ms > moment_ms()) first = NULL;
+    if (first && first->due_ms > clock_ms()) first = NULL;
     if (first) TAILQ_REMOVE(&post->waiting, first, others);
     if (first) post->sending++;
     (void)pthread_mutex_unlock(&post->mutex);
@@ -124,7 +124,7 @@ static long deliver(const struct payd_post *post, struct http_client *client,
 static void settle(struct payd_post *post, struct on_its_way *item, long status)
 {
     bool is_settled = (status > 0 && status < 500) || item->damage != PAYD_WHOLE;
-    int64_t next_ms = moment_ms() + item->pause_ms;
+    int64_t next_ms = clock_ms() + item->pause_ms;
 
     if (!is_settled && next_ms < item->give_up_ms) {
         item->due_ms = next_ms;
@@ -152,7 +152,7 @@ static void *send_all(void *arg)
     while (!atomic_load(&self.post->is_closing)) {
         struct on_its_way *item = take(self.post);
         if (!item) {
-            moment_sleep_ms(LOOK_EVERY_MS);
+            clock_sleep_ms(LOOK_EVERY_MS);
             continue;
         }
         settle(self.post, item, deliver(self.post, self.client, item));
@@ -198,7 +198,7 @@ struct payd_post *payd_post_open(const struct payd_post_plan *plan, struct failu
 void payd_post_send(struct payd_post *post, json_t *event, payd_damage damage, long after_ms)
 {
     struct on_its_way *item = malloc(sizeof *item);
-    int64_t now_ms = moment_ms();
+    int64_t now_ms = clock_ms();
 
     if (!item) {
         payd_post_lose(post, event);
@@ -221,7 +221,7 @@ size_t payd_post_drain(struct payd_post *post)
         is_busy = post->sending > 0 || !TAILQ_EMPTY(&post->waiting);
         lost = post->lost;
         (void)pthread_mutex_unlock(&post->mutex);
-        if (is_busy) moment_sleep_ms(LOOK_EVERY_MS);
+        if (is_busy) clock_sleep_ms(LOOK_EVERY_MS);
     }
     return lost;
 }

@@ -46,7 +46,7 @@ struct proxy_lane {
     const struct proxy_history *history; /* borrowed */
     const struct proxy_address *server;  /* borrowed */
     struct proxy_faults faults;
-    struct chance random; /* of the jitter */
+    struct random random; /* of the jitter */
     struct proxy_counts counts;
     LIST_HEAD(proxy_connections, proxy_connection) connections; /* owned */
 };

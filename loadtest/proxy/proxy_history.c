@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 
 enum { HISTORY_LINE_MAX = 512 };
 
@@ -49,7 +49,7 @@ static void add_line(const struct proxy_history *history, const char *format, ..
 void proxy_history_start(const struct proxy_history *history, uint64_t seed)
 {
     add_line(history, "{\"t\":%" PRId64 ",\"p\":\"proxy\",\"e\":\"start\",\"seed\":%" PRIu64 "}\n",
-             moment_ns(), seed);
+             clock_ns(), seed);
 }
 
 void proxy_history_fault(const struct proxy_history *history, const struct proxy_command *command,
@@ -61,7 +61,7 @@ void proxy_history_fault(const struct proxy_history *history, const struct proxy
     add_line(history,
              "{\"t\":%" PRId64 ",\"p\":\"proxy\",\"e\":\"fault\",\"f\":\"%s\",\"target\":\"%s\","
              "\"by\":\"%s\",\"words\":\"%s\",\"connections\":%" PRIu64 "}\n",
-             moment_ns(), proxy_verb_name(command->verb), link, by, words, connections);
+             clock_ns(), proxy_verb_name(command->verb), link, by, words, connections);
 }
 
 void proxy_history_eaten(const struct proxy_history *history, const char *link, uint64_t connection,
@@ -70,7 +70,7 @@ void proxy_history_eaten(const struct proxy_history *history, const char *link, 
     add_line(history,
              "{\"t\":%" PRId64 ",\"p\":\"proxy\",\"e\":\"effect\",\"f\":\"eat-reply\","
              "\"target\":\"%s\",\"connection\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
-             moment_ns(), link, connection, bytes);
+             clock_ns(), link, connection, bytes);
 }
 
 void proxy_history_reset(const struct proxy_history *history, const char *link,
@@ -79,5 +79,5 @@ void proxy_history_reset(const struct proxy_history *history, const char *link,
     add_line(history,
              "{\"t\":%" PRId64 ",\"p\":\"proxy\",\"e\":\"effect\",\"f\":\"pass\","
              "\"target\":\"%s\",\"reset\":%" PRIu64 "}\n",
-             moment_ns(), link, connections);
+             clock_ns(), link, connections);
 }

@@ -66,7 +66,7 @@ static bool open_link(struct proxy_link *link, const struct proxy_link_plan *pla
                                      .loop = around->loop,
                                      .history = around->history,
                                      .server = &link->plan.server,
-                                     .random = chance_stream(around->seed, stream)};
+                                     .random = random_stream(around->seed, stream)};
     return listen_again(link, failure);
 }
 

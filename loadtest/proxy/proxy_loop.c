@@ -9,14 +9,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 
 enum { EVENTS_MAX = 256, NS_PER_MS = 1000000, WAIT_MAX_MS = 60000 };
 
 bool proxy_loop_init(struct proxy_loop *loop, struct failure *failure)
 {
-    *loop = (struct proxy_loop){.epoll_fd = epoll_create1(EPOLL_CLOEXEC), .now_ns = moment_ns()};
+    *loop = (struct proxy_loop){.epoll_fd = epoll_create1(EPOLL_CLOEXEC), .now_ns = clock_ns()};
     return loop->epoll_fd >= 0 || failure_set(failure, "epoll: %s", failure_errno_text());
 }
 
@@ -73,7 +73,7 @@ static int wait_ms(const struct proxy_loop *loop)
     const struct proxy_timer *first = earliest(loop);
 
     if (!first) return WAIT_MAX_MS;
-    int64_t span_ns = first->at_ns - moment_ns();
+    int64_t span_ns = first->at_ns - clock_ns();
     if (span_ns <= 0) return 0;
     int64_t span_ms = (span_ns + NS_PER_MS - 1) / NS_PER_MS;
     return span_ms < WAIT_MAX_MS ? (int)span_ms : WAIT_MAX_MS;
@@ -132,7 +132,7 @@ bool proxy_loop_run(struct proxy_loop *loop, struct failure *failure)
         int count = epoll_pwait(loop->epoll_fd, events, EVENTS_MAX, wait_ms(loop), &outside);
         if (count < 0 && errno != EINTR)
             return failure_set(failure, "epoll: %s", failure_errno_text());
-        loop->now_ns = moment_ns();
+        loop->now_ns = clock_ns();
         for (int i = 0; i < count; i++)
             deliver(&events[i]);
         ring_timers(loop);

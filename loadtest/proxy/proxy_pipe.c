@@ -23,7 +23,7 @@ static int64_t due_ns(const struct proxy_conditions *now)
     if (delay_ms == 0 && jitter_ms == 0) return now->now_ns;
     int64_t least_ms = delay_ms > jitter_ms ? delay_ms - jitter_ms : 0;
     return now->now_ns +
-           chance_between(now->random, least_ms * NS_PER_MS, (delay_ms + jitter_ms) * NS_PER_MS);
+           random_between(now->random, least_ms * NS_PER_MS, (delay_ms + jitter_ms) * NS_PER_MS);
 }
 
 proxy_flow proxy_pipe_read(struct proxy_pipe *pipe, int fd, const struct proxy_conditions *now,
@@ -113,6 +113,6 @@ void proxy_pipe_reshape(struct proxy_pipe *pipe, const struct proxy_shape *shape
 {
     if (pipe->paced_at_ns < now_ns || shape->bytes_per_s == 0) pipe->paced_at_ns = now_ns;
     if (shape->delay_ms || shape->jitter_ms) return;
-    proxy_queue_hurry(&pipe->queue);
+    proxy_queue_release_all(&pipe->queue);
     if (pipe->is_ended && pipe->end_at_ns > now_ns) pipe->end_at_ns = now_ns;
 }

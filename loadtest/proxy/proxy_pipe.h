@@ -5,7 +5,7 @@
 #ifndef LOADTEST_PROXY_PIPE_H
 #define LOADTEST_PROXY_PIPE_H
 
-#include "base/chance.h"
+#include "base/random.h"
 #include "proxy_queue.h"
 
 /* How bytes of a link travel; all its pipes share one. */
@@ -17,7 +17,7 @@ struct proxy_shape {
 /* Under which bytes are moved just now; all of it borrowed. */
 struct proxy_conditions {
     const struct proxy_shape *shape;
-    struct chance *random; /* of the jitter; reading draws from it, writing does not */
+    struct random *random; /* of the jitter; reading draws from it, writing does not */
     int64_t now_ns;
 };
 

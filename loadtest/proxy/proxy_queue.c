@@ -73,7 +73,7 @@ int64_t proxy_queue_next_ns(const struct proxy_queue *queue)
     return queue->first ? queue->first->due_ns : INT64_MAX;
 }
 
-void proxy_queue_hurry(struct proxy_queue *queue)
+void proxy_queue_release_all(struct proxy_queue *queue)
 {
     for (struct proxy_piece *piece = queue->first; piece; piece = piece->next)
         piece->due_ns = 0;

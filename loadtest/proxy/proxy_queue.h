@@ -37,7 +37,7 @@ void proxy_queue_drop(struct proxy_queue *queue, size_t length);
 int64_t proxy_queue_next_ns(const struct proxy_queue *queue);
 
 /* Nothing waits any longer: all is due now. */
-void proxy_queue_hurry(struct proxy_queue *queue);
+void proxy_queue_release_all(struct proxy_queue *queue);
 
 /* Throw all bytes away. Also the destructor. */
 void proxy_queue_clear(struct proxy_queue *queue);

@@ -15,7 +15,7 @@ struct line {
     bool is_repeated;
     int64_t least_ms, most_ms; /* the gap, when it is repeated */
     int64_t next_ms;
-    struct chance random;
+    struct random random;
 };
 
 struct proxy_schedule {
@@ -46,7 +46,7 @@ static bool take_blanks(const char **text)
 
 static void draw(struct line *line)
 {
-    line->next_ms += chance_between(&line->random, line->least_ms, line->most_ms);
+    line->next_ms += random_between(&line->random, line->least_ms, line->most_ms);
 }
 
 static bool read_when(struct line *line, const char **text, struct failure *failure)
@@ -68,7 +68,7 @@ static bool read_when(struct line *line, const char **text, struct failure *fail
 static bool add_line(struct proxy_schedule *schedule, const char *text, uint64_t seed,
                      struct failure *failure)
 {
-    struct line line = {.random = chance_stream(seed, schedule->count)};
+    struct line line = {.random = random_stream(seed, schedule->count)};
 
     (void)take_blanks(&text);
     if (!text[strspn(text, "\r")] || *text == '#') return true;

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 #include "redis_proxy.h"
 #include "service.h"
 
@@ -21,7 +21,7 @@ static bool is_due(const struct inflict *inflict, const struct monitor *monitor)
 {
     const struct options *options = inflict->target->options;
     const struct fault *fault = options->fault;
-    int64_t now_ms = moment_ms();
+    int64_t now_ms = clock_ms();
     int64_t silent_ms = now_ms - monitor->changed_ms;
 
     if (inflict->count > 0 && now_ms - inflict->since_ms < STILL_MS) return false;
@@ -69,7 +69,7 @@ static void end(struct inflict *inflict, struct failure *trouble)
     struct service *service = target->service;
 
     inflict->is_on = false;
-    inflict->since_ms = moment_ms();
+    inflict->since_ms = clock_ms();
     switch (target->options->fault->kind) {
     case FAULT_PAUSE:
     case FAULT_COUNT:
@@ -97,7 +97,7 @@ static void note(struct inflict *inflict, const struct monitor *monitor)
                    "%s (%s), %s, %.1f s after the first buyer, %" PRId64 " of %" PRId64 " sold",
                    fault->name, fault->what,
                    fault->times ? service->instances[service->count - 1].name : "all instances",
-                   (double)(moment_ms() - monitor->started_ms) / 1000,
+                   (double)(clock_ms() - monitor->started_ms) / 1000,
                    monitor->initial - monitor->left, monitor->initial);
 }
 
@@ -107,7 +107,7 @@ void inflict_tick(struct inflict *inflict, const struct monitor *monitor, struct
 
     if (!fault) return;
     if (inflict->is_on) {
-        if (fault->lasts_ms && moment_ms() - inflict->since_ms >= fault->lasts_ms)
+        if (fault->lasts_ms && clock_ms() - inflict->since_ms >= fault->lasts_ms)
             end(inflict, trouble);
         return;
     }
@@ -115,7 +115,7 @@ void inflict_tick(struct inflict *inflict, const struct monitor *monitor, struct
     begin(inflict, trouble);
     note(inflict, monitor);
     inflict->is_on = true;
-    inflict->since_ms = moment_ms();
+    inflict->since_ms = clock_ms();
 }
 
 void inflict_end(struct inflict *inflict, struct failure *trouble)

@@ -9,14 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 
 enum { TTY_EVERY_MS = 200, PLAIN_EVERY_MS = 1000 };
 
 bool monitor_open(struct monitor *monitor, const struct drive_target *target, const char *sale,
                   const char *samples_path, struct failure *failure)
 {
-    int64_t now_ms = moment_ms();
+    int64_t now_ms = clock_ms();
 
     *monitor = (struct monitor){
         .sale = sale,
@@ -51,7 +51,7 @@ static void sample_stock(struct monitor *monitor)
     monitor->left = left;
     int written =
         fprintf(monitor->samples, "{\"t\":%" PRId64 ",\"e\":\"sample\",\"left\":%" PRId64 "}\n",
-                moment_ns(), left);
+                clock_ns(), left);
     if (written < 0) monitor->samples_errno = errno; /* ferror() tells in monitor_close */
 }
 
@@ -89,14 +89,14 @@ static void count_replies(struct monitor *monitor, const struct drive *drive)
         unsigned long strays = 0;
         unsigned long more = count_answers(monitor, monitor->files[i], &strays);
         monitor->replies += more;
-        if (more) monitor->changed_ms = moment_ms();
-        if (strays) monitor->stray_ms = moment_ms();
+        if (more) monitor->changed_ms = clock_ms();
+        if (strays) monitor->stray_ms = clock_ms();
     }
 }
 
 static void show(struct monitor *monitor, int64_t every_ms)
 {
-    int64_t now_ms = moment_ms();
+    int64_t now_ms = clock_ms();
     int64_t span_ms = now_ms - monitor->shown_ms;
 
     if (monitor->is_quiet || span_ms < every_ms) return;

@@ -4,7 +4,7 @@
 #ifndef LOADTEST_OPERATOR_H
 #define LOADTEST_OPERATOR_H
 
-#include "count/under_test.h"
+#include "stats/under_test.h"
 
 /* Put `stock` units on sale under that id, to be paid for within service->window_ms unless that is 0,
  * in service->segments, likewise. With running instances: and see that it is there. */

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "common/flags.h"
-#include "count/bench_figures.h"
 #include "drive.h"
 #include "evidence/tokens.h"
+#include "stats/bench_figures.h"
 
 enum { STOCK_MAX = 100000000 };
 

@@ -9,9 +9,9 @@
 #include "base/own_server.h"
 #include "base/spread.h"
 #include "common/failure.h"
-#include "count/under_test.h"
 #include "evidence/ledger.h"
 #include "fault.h"
+#include "stats/under_test.h"
 
 enum { CONNECTION_STEPS_MAX = 8, ONLY_MAX = 16 };
 

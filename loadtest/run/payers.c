@@ -13,8 +13,8 @@
 
 #include <jansson.h>
 
-#include "base/chance.h"
-#include "base/moment.h"
+#include "base/clock.h"
+#include "base/random.h"
 #include "common/fnv.h"
 
 enum {
@@ -88,7 +88,7 @@ static void put(struct payers *payers, struct task *task, int64_t in_ms)
 {
     struct queue *queue = task->kind == TASK_BUY ? &payers->crowd : &payers->orders;
 
-    task->due_ms = moment_ms() + in_ms;
+    task->due_ms = clock_ms() + in_ms;
     (void)pthread_mutex_lock(&payers->mutex);
     if (queue->count == queue->room) {
         size_t room = queue->room ? queue->room * 2 : 1024;
@@ -111,7 +111,7 @@ static struct task *take_due(struct queue *queue)
 {
     size_t at = 0;
 
-    if (queue->count == 0 || queue->tasks[0]->due_ms > moment_ms()) return NULL;
+    if (queue->count == 0 || queue->tasks[0]->due_ms > clock_ms()) return NULL;
     swap(queue, 0, --queue->count);
     for (size_t next = 1; next < queue->count; next = 2 * at + 1) {
         if (next + 1 < queue->count && is_sooner(queue, next + 1, next)) next++;
@@ -155,10 +155,10 @@ static bool again(struct payers *payers, struct task *task, task_kind kind, int6
 }
 
 /* The same for this buyer in each run: from 0 to CHANCES - 1, another one for each `what`. */
-static int64_t chance_of(const struct task *task, unsigned what)
+static int64_t draw(const struct task *task, unsigned what)
 {
-    struct chance chance = chance_stream(what, fnv_of(task->buyer));
-    return chance_between(&chance, 0, CHANCES - 1);
+    struct random chance = random_stream(what, fnv_of(task->buyer));
+    return random_between(&chance, 0, CHANCES - 1);
 }
 
 /* ---- asking ---- */
@@ -177,7 +177,7 @@ static unsigned choose_instance(struct payers *payers)
     unsigned first = atomic_fetch_add(&payers->requests, 1);
     unsigned n = 0;
 
-    while (n + 1 < count && atomic_load(&payers->down_ms[(first + n) % count]) > moment_ms())
+    while (n + 1 < count && atomic_load(&payers->down_ms[(first + n) % count]) > clock_ms())
         n++;
     return (first + n) % count;
 }
@@ -197,7 +197,7 @@ static json_t *ask(struct self *self, const struct task *task, const char *metho
                                    .key = key,
                                    .json = strcmp(method, "POST") == 0 ? "" : NULL};
     if (!http_client_send(self->http, &request, &self->reply, NULL))
-        atomic_store(&self->payers->down_ms[chosen], moment_ms() + DOWN_MS);
+        atomic_store(&self->payers->down_ms[chosen], clock_ms() + DOWN_MS);
     return json_loadb(self->reply.body, self->reply.body_len, 0, NULL);
 }
 
@@ -216,10 +216,10 @@ static const char *type_of(const json_t *said)
 
 static void note(const struct payers *payers, const char *line)
 {
-    (void)fprintf(payers->ledger, "{\"t\":%" PRId64 ",%s}\n", moment_ns(), line);
+    (void)fprintf(payers->ledger, "{\"t\":%" PRId64 ",%s}\n", clock_ns(), line);
 }
 
-static void tell(const struct payers *payers, const struct task *task, const char *state)
+static void write_told(const struct payers *payers, const struct task *task, const char *state)
 {
     char line[256];
 
@@ -244,7 +244,7 @@ static bool pay_at(struct self *self, const struct task *task, const char *url)
         is_charged = json_is_true(json_object_get(said, "charged"));
         json_decref(said);
     }
-    if (is_charged && options->has_payer_faults && chance_of(task, 3) % PAYS_TWICE == 0)
+    if (is_charged && options->has_payer_faults && draw(task, 3) % PAYS_TWICE == 0)
         (void)http_client_send(self->http, &request, &self->reply, NULL);
     return is_charged;
 }
@@ -267,7 +267,7 @@ static bool cancel(struct self *self, struct task *task)
     json_t *said = ask(self, task, "DELETE", "/orders/me", NULL);
 
     if (self->reply.status == 200 && strcmp(text_of(said, "state"), "cancelled") == 0)
-        tell(self->payers, task, "cancelled");
+        write_told(self->payers, task, "cancelled");
     json_decref(said);
     return (self->reply.status == 0 || self->reply.status >= 500) &&
            again(self->payers, task, TASK_CANCEL, AGAIN_MS);
@@ -276,25 +276,25 @@ static bool cancel(struct self *self, struct task *task)
 /* Who does not have to, and may not be able to. */
 static bool regrets(const struct self *self, const struct task *task)
 {
-    return self->payers->target->options->has_payer_faults && chance_of(task, 5) % REGRETS == 0;
+    return self->payers->target->options->has_payer_faults && draw(task, 5) % REGRETS == 0;
 }
 
 static bool settle(struct self *self, struct task *task)
 {
     const struct options *options = self->payers->target->options;
-    double chance = (double)chance_of(task, 1) / CHANCES;
+    double chance = (double)draw(task, 1) / CHANCES;
 
     if (chance < options->pay_share) return pay(self, task);
     if (chance < options->pay_share + options->cancel_share) return cancel(self, task);
     return regrets(self, task) && again(self->payers, task, TASK_CANCEL, options->window_ms);
 }
 
-static bool look(struct self *self, struct task *task)
+static bool check_paid(struct self *self, struct task *task)
 {
     json_t *said = ask(self, task, "GET", "/orders/me", NULL);
 
     if (self->reply.status == 200 && strcmp(text_of(said, "state"), "paid") == 0)
-        tell(self->payers, task, "paid");
+        write_told(self->payers, task, "paid");
     json_decref(said);
     return regrets(self, task) && again(self->payers, task, TASK_CANCEL, 0);
 }
@@ -302,7 +302,7 @@ static bool look(struct self *self, struct task *task)
 /* Within the first half of the window: later no payment may be begun. */
 static int64_t thinks_ms(const struct payers *payers, const struct task *task)
 {
-    return chance_of(task, 2) * (payers->target->options->window_ms * 2 / 5) / CHANCES;
+    return draw(task, 2) * (payers->target->options->window_ms * 2 / 5) / CHANCES;
 }
 
 /* ---- who has none ---- */
@@ -356,7 +356,7 @@ static bool buy(struct self *self, struct task *task)
     task->comings++;
     task->tries = 0;
     long wait_s = self->reply.retry_after_s > 0 ? self->reply.retry_after_s : 1;
-    return again(payers, task, TASK_BUY, wait_s * 1000 + chance_of(task, 4) % JITTER_MS);
+    return again(payers, task, TASK_BUY, wait_s * 1000 + draw(task, 4) % JITTER_MS);
 }
 
 /* ---- threads ---- */
@@ -369,7 +369,7 @@ static bool perform(struct self *self, struct task *task)
     case TASK_SETTLE:
         return settle(self, task);
     case TASK_LOOK:
-        return look(self, task);
+        return check_paid(self, task);
     case TASK_CANCEL:
         return cancel(self, task);
     }
@@ -384,7 +384,7 @@ static void *work(void *arg)
     while (!atomic_load(&payers->is_over)) {
         struct task *task = take(payers);
         if (!task) {
-            moment_sleep_ms(LOOK_EVERY_MS);
+            clock_sleep_ms(LOOK_EVERY_MS);
             continue;
         }
         if (!perform(self, task)) free(task);
@@ -421,7 +421,7 @@ struct payers *payers_start(const struct drive_target *target, const char *sale,
     bool is_good = payers != NULL;
 
     if (!payers) return NULL;
-    *payers = (struct payers){.target = target, .sale = sale, .changed_ms = moment_ms()};
+    *payers = (struct payers){.target = target, .sale = sale, .changed_ms = clock_ms()};
     (void)pthread_mutex_init(&payers->mutex, NULL);
     payers->ledger = fopen(ledger, "ae");
     is_good = payers->ledger || failure_set(failure, "%s: %s", ledger, failure_errno_text());
@@ -443,7 +443,7 @@ static bool word_behind(const char *line, const char *label, char *out, size_t s
     return true;
 }
 
-void payers_hear(void *arg, const char *line)
+void payers_on_line(void *arg, const char *line)
 {
     struct payers *payers = arg;
     char buyer[NAME_MAX_LEN], order[24];
@@ -461,7 +461,7 @@ void payers_hear(void *arg, const char *line)
     if (is_bought)
         add(payers, TASK_SETTLE, buyer, order, thinks_ms(payers, &task));
     else
-        add(payers, TASK_BUY, buyer, "", 1000 + chance_of(&task, 4) % JITTER_MS);
+        add(payers, TASK_BUY, buyer, "", 1000 + draw(&task, 4) % JITTER_MS);
 }
 
 /* What a sale says of itself; -1: it does not. */
@@ -483,7 +483,7 @@ bool payers_are_done(struct payers *payers)
 {
     static struct http_reply reply;
     const struct service *service = payers->target->service;
-    int64_t now_ms = moment_ms();
+    int64_t now_ms = clock_ms();
     char url[URL_MAX + 80];
 
     if (now_ms - payers->asked_ms < ASK_EVERY_MS) return false;

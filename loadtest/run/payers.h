@@ -15,7 +15,7 @@ struct payers *payers_start(const struct drive_target *target, const char *sale,
                             struct failure *failure);
 
 /* A line of wrk's ledgers. `arg` is a struct payers. */
-void payers_hear(void *arg, const char *line);
+void payers_on_line(void *arg, const char *line);
 
 /* One look at the sale: is every unit paid for, or can nobody pay any more? */
 bool payers_are_done(struct payers *payers);

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 
 enum { READY_MS = 5000, STOP_MS = 5000, REPLAY_MS = 40000, LOOK_EVERY_MS = 10, WORDS_MAX = 40 };
 
@@ -53,10 +53,10 @@ bool provider_start(struct provider *provider, const struct drive_target *target
     }
     if (!process_start(&provider->process, argv, provider->output, provider->output, failure))
         return false;
-    for (int64_t end_ms = moment_ms() + READY_MS; !is_ready(provider);) {
-        if (!process_is_running(&provider->process) || moment_ms() > end_ms)
+    for (int64_t end_ms = clock_ms() + READY_MS; !is_ready(provider);) {
+        if (!process_is_running(&provider->process) || clock_ms() > end_ms)
             return failure_set(failure, "payd is not ready, see %s", provider->output);
-        moment_sleep_ms(LOOK_EVERY_MS);
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     return true;
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 
 enum {
     READY_LIMIT_MS = 20000,
@@ -40,7 +40,7 @@ bool redis_proxy_start(struct service *service, int count, const char *run_dir,
 {
     char program[RUN_PATH_MAX], log[LINK_MAX], links[INSTANCES_MAX][LINK_MAX];
     const char *argv[3 + 2 * INSTANCES_MAX + 1] = {program, "--control", service->proxy_control};
-    int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
+    int64_t deadline_ms = clock_ms() + READY_LIMIT_MS;
 
     if (!programs_ours("proxy", program, failure)) return false;
     (void)snprintf(service->proxy_control, RUN_PATH_MAX, "%.1000s.proxy",
@@ -53,9 +53,9 @@ bool redis_proxy_start(struct service *service, int count, const char *run_dir,
     }
     if (!process_start(&service->proxy, argv, log, log, failure)) return false;
     while (!read_ports(service, log, count)) {
-        if (!process_is_running(&service->proxy) || moment_ms() > deadline_ms || interrupt_came())
+        if (!process_is_running(&service->proxy) || clock_ms() > deadline_ms || interrupt_came())
             return failure_set(failure, "the proxy did not start, see %.300s", log);
-        moment_sleep_ms(LOOK_EVERY_MS);
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     return true;
 }

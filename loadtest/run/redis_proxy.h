@@ -4,7 +4,7 @@
 #ifndef LOADTEST_REDIS_PROXY_H
 #define LOADTEST_REDIS_PROXY_H
 
-#include "count/under_test.h"
+#include "stats/under_test.h"
 
 /* Start it, for so many instances, on ports that service->proxy_ports then has. service_stop() ends it. */
 bool redis_proxy_start(struct service *service, int count, const char *run_dir,

@@ -13,8 +13,8 @@
 #include <jansson.h>
 
 #include "audit/audit.h"
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 #include "evidence/client_log.h"
 
 enum {
@@ -53,7 +53,7 @@ static bool take_answer(const struct asker *asker, const struct ask *ask,
     bool is_answer = has_none || (reply->status == 200 && order);
 
     if (is_answer)
-        write_line(asker->file, "resolve", moment_ns(), ask, reply->status == 200 ? order : NULL);
+        write_line(asker->file, "resolve", clock_ns(), ask, reply->status == 200 ? order : NULL);
     json_decref(said);
     return is_answer;
 }
@@ -87,10 +87,10 @@ static bool ask_again(const struct ask *ask, void *arg)
     bool is_answered = ask_each(asker, ask);
 
     while (!is_answered && asker->patience_ms > 0 && !interrupt_came()) {
-        int64_t begin_ms = moment_ms();
-        moment_sleep_ms(PAUSE_MS);
+        int64_t begin_ms = clock_ms();
+        clock_sleep_ms(PAUSE_MS);
         is_answered = ask_each(asker, ask);
-        asker->patience_ms -= moment_ms() - begin_ms;
+        asker->patience_ms -= clock_ms() - begin_ms;
     }
     asker->next++;
     asker->futile = is_answered ? 0 : asker->futile + 1;

@@ -16,8 +16,8 @@
 
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
 #include "common/port.h"
 #include "redis_proxy.h"
 
@@ -97,16 +97,16 @@ static bool redis_is_ready(struct service *service, struct failure *failure)
 
 static bool await_redis(struct service *service, const char *log_path, struct failure *failure)
 {
-    int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
+    int64_t deadline_ms = clock_ms() + READY_LIMIT_MS;
     char line[200];
 
     while (!redis_is_ready(service, NULL)) {
         if (interrupt_came()) return failure_set(failure, "interrupted");
-        if (!process_is_running(&service->redis) || moment_ms() > deadline_ms) {
+        if (!process_is_running(&service->redis) || clock_ms() > deadline_ms) {
             last_line(log_path, line, sizeof line);
             return failure_set(failure, "redis-server did not start (%s): %s", log_path, line);
         }
-        moment_sleep_ms(LOOK_EVERY_MS);
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     return true;
 }
@@ -162,7 +162,7 @@ static bool word_behind(const char *text, const char *label, char *out, size_t s
 static bool await_instance(struct service *service, struct instance *instance, const char *out_path,
                            const char *log_path, struct failure *failure)
 {
-    int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
+    int64_t deadline_ms = clock_ms() + READY_LIMIT_MS;
     char said[1024];
     char ending[40];
 
@@ -173,8 +173,8 @@ static bool await_instance(struct service *service, struct instance *instance, c
             (*admin || word_behind(said, "admin ", admin, sizeof service->admin_url)))
             return true;
         if (interrupt_came()) return failure_set(failure, "interrupted");
-        if (!process_is_running(&instance->process) || moment_ms() > deadline_ms) break;
-        moment_sleep_ms(LOOK_EVERY_MS);
+        if (!process_is_running(&instance->process) || clock_ms() > deadline_ms) break;
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     process_ending(&instance->process, ending, sizeof ending);
     last_line(log_path, said, sizeof said);

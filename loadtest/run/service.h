@@ -6,8 +6,8 @@
 #define LOADTEST_SERVICE_H
 
 #include "base/http_client.h"
-#include "count/under_test.h"
 #include "options.h"
+#include "stats/under_test.h"
 
 /* Redis' flags of a sale that may be believed, and of which no rewrite disturbs the measuring. */
 #define SERVICE_AOF                                                                                \

@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/interrupt.h"
-#include "base/moment.h"
-#include "count/hgrm.h"
-#include "count/service_counts.h"
 #include "drive.h"
 #include "evidence/charge_log.h"
 #include "evidence/client_log.h"
@@ -23,6 +21,8 @@
 #include "payers.h"
 #include "provider.h"
 #include "resolve.h"
+#include "stats/hgrm.h"
+#include "stats/service_counts.h"
 
 enum {
     LOOK_EVERY_MS = 20,
@@ -91,11 +91,10 @@ static bool put_up(const struct verifying *run)
 
 static bool has_stalled(const struct verifying *run, const struct monitor *monitor)
 {
-    int64_t silent_ms = moment_ms() - monitor->changed_ms;
+    int64_t silent_ms = clock_ms() - monitor->changed_ms;
     int64_t most_ms = run->target->options->fault ? DEAD_MS : STALL_MS;
 
-    return silent_ms > AWAY_MS ||
-           (silent_ms > most_ms && moment_ms() - monitor->stray_ms > most_ms);
+    return silent_ms > AWAY_MS || (silent_ms > most_ms && clock_ms() - monitor->stray_ms > most_ms);
 }
 
 /* Is there nothing more to come: of wrk, which may stand still, and of those who pay? */
@@ -113,7 +112,7 @@ static void watch(struct verifying *run, struct monitor *monitor)
         monitor_tick(monitor, &run->drive);
         inflict_tick(&run->inflict, monitor, &run->trouble);
         if (!run->trouble.text[0]) (void)service_has_died(run->target->service, &run->trouble);
-        moment_sleep_ms(LOOK_EVERY_MS);
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     inflict_end(&run->inflict, &run->trouble);
     drive_stop(&run->drive);
@@ -123,7 +122,7 @@ static bool start_payers(struct verifying *run, struct monitor *monitor)
 {
     if (!run->target->service->window_ms) return true;
     run->payers = payers_start(run->target, run->sale, run->payers_ledger, run->failure);
-    monitor->hear = payers_hear;
+    monitor->hear = payers_on_line;
     monitor->hear_arg = run->payers;
     return run->payers && provider_start(&run->provider, run->target, run->tag, run->failure);
 }
@@ -186,11 +185,11 @@ static struct ledger *try_redis(struct verifying *run)
 
 static struct ledger *find_redis(struct verifying *run)
 {
-    int64_t deadline_ms = moment_ms() + (run->target->options->redis ? FIND_MS : 0);
+    int64_t deadline_ms = clock_ms() + (run->target->options->redis ? FIND_MS : 0);
     struct ledger *ledger = try_redis(run);
 
-    while (!ledger && moment_ms() < deadline_ms && !interrupt_came()) {
-        moment_sleep_ms(LOOK_EVERY_MS);
+    while (!ledger && clock_ms() < deadline_ms && !interrupt_came()) {
+        clock_sleep_ms(LOOK_EVERY_MS);
         ledger = try_redis(run);
     }
     return ledger;
@@ -208,7 +207,7 @@ static bool read_redis(struct verifying *run)
 static bool gather(struct verifying *run)
 {
     if (!read_clients(run)) return false;
-    if (has_unanswered(&run->facts)) moment_sleep_ms(SETTLE_MS);
+    if (has_unanswered(&run->facts)) clock_sleep_ms(SETTLE_MS);
     if (!resolve_unknowns(run->target->service, run->sale, run->resolutions, &run->facts,
                           run->failure))
         return false;
@@ -291,7 +290,7 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
 
     *out_run = (struct verify_run){.is_paid_for = service->window_ms > 0};
     bench_machine_host(&out_run->machine, target->run_dir);
-    moment_stamp(stamp, sizeof stamp);
+    clock_file_stamp(stamp, sizeof stamp);
     (void)snprintf(out_run->sale, sizeof out_run->sale, "l-%.15s-%05lx-%d", stamp,
                    (long)getpid() & 0xfffff, number); /* segments want a short one */
     name_files(&run, number);

@@ -5,12 +5,12 @@
 #define LOADTEST_VERIFY_H
 
 #include "audit/audit.h"
-#include "count/bench_machine.h"
-#include "count/lock_times.h"
-#include "count/summary.h"
 #include "drive.h"
 #include "inflict.h"
 #include "service.h"
+#include "stats/bench_machine.h"
+#include "stats/lock_times.h"
+#include "stats/summary.h"
 
 enum { VERIFY_WORDS_MAX = 700 };
 
@@ -25,7 +25,7 @@ struct verify_run {
     bool is_paid_for;             /* later: then audit.payments tells more */
     char lost[RUN_PATH_MAX];      /* file that names the lost orders; or "" */
     char trouble[400];            /* an instance ended by itself, wrk failed; or "" */
-    char latencies[RUN_PATH_MAX]; /* file of them all: count/hgrm.h */
+    char latencies[RUN_PATH_MAX]; /* file of them all: stats/hgrm.h */
     struct load_count load;
     char fault[INFLICT_WORDS_MAX]; /* what was done to the service; or "" */
     long buyers;                   /* that were asked for */

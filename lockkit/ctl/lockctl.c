@@ -10,7 +10,7 @@
 
 #include "arguments.h"
 #include "command.h"
-#include "common/streams.h"
+#include "common/std_streams.h"
 
 int main(int argc, char **argv)
 {
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
     char *servers = secure_getenv("LOCKCTL_REDIS"); /* NOLINT(concurrency-mt-unsafe): no threads */
     char *own = NULL;
 
-    streams_open();
+    std_streams_open();
     command_become(argc, argv); /* returns, unless this is the start of a command */
     if (servers) own = strdup(servers);
     if (servers && !own) return CTL_SYSTEM;

@@ -12,7 +12,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "postgres.h"
-#include "wait/hub_inner.h"
+#include "wait/hub_internal.h"
 
 struct listener {
     lk_client *client;          /* borrowed */

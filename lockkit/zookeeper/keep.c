@@ -11,7 +11,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "wait/hub_inner.h"
+#include "wait/hub_internal.h"
 #include "zookeeper.h"
 
 enum { LOOK_MS = 1000, RETRY_MS = 100 };

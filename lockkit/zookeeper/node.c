@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "counters/permit_list.h"
 #include "locks/lock.h"
-#include "wait/hub_inner.h"
+#include "wait/hub_internal.h"
 #include "zookeeper.h"
 
 enum { NO_SESSION = -1 };

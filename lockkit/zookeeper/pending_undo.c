@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "wait/hub_inner.h"
+#include "wait/hub_internal.h"
 #include "zookeeper.h"
 
 enum { UNDO_MS = 200 }; /* limit of one */

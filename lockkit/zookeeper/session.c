@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "wait/hub_inner.h"
+#include "wait/hub_internal.h"
 #include "zookeeper.h"
 
 enum {

@@ -63,7 +63,7 @@ struct guard_result counted_sell(const struct guard_ctx *ctx, struct purchase **
         if (status != LK_OK && status != LK_UNREACHABLE) result.status = GUARD_UNKNOWN;
     }
     if (status == LK_OK) {
-        by_hand_tell(&sale.hand);
+        by_hand_set_outcomes(&sale.hand);
         result.status = GUARD_DONE;
     }
     database_sale_end(&sale);

@@ -4,7 +4,7 @@
 #ifndef SECKILL_GUARDS_COUNTED_H
 #define SECKILL_GUARDS_COUNTED_H
 
-#include "guards/hand/database_sale.h"
+#include "guards/shared/database_sale.h"
 
 /* guard.way of these: how many of the wanted get a unit. */
 struct counted {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "guards/hand/back_off.h"
+#include "guards/shared/back_off.h"
 
 static lk_status take_in_time(const struct crude_lock *lock, struct by_hand *hand,
                               struct lk_error *err)

@@ -5,7 +5,7 @@
 #ifndef SECKILL_GUARDS_CRUDE_LOCK_H
 #define SECKILL_GUARDS_CRUDE_LOCK_H
 
-#include "guards/hand/by_hand.h"
+#include "guards/shared/by_hand.h"
 
 /* guard.way of these. */
 struct crude_lock {

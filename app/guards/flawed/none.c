@@ -3,7 +3,7 @@
  * between. Two instances (or two threads with --batch 1) read the same stock and both sell it.
  */
 #include "base/clock.h"
-#include "guards/hand/by_hand.h"
+#include "guards/shared/by_hand.h"
 
 static struct guard_result none_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                      size_t count)

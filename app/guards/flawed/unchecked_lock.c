@@ -4,7 +4,7 @@
 #include "unchecked_lock.h"
 
 #include "base/clock.h"
-#include "guards/hand/by_hand.h"
+#include "guards/shared/by_hand.h"
 
 static struct guard_result sell_by(lk_lock *lock, struct by_hand *hand)
 {

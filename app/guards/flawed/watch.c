@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "guards/base/guard.h"
-#include "guards/hand/back_off.h"
-#include "guards/hand/by_hand.h"
-#include "guards/hand/purchase_eval.h"
+#include "guards/shared/back_off.h"
+#include "guards/shared/by_hand.h"
+#include "guards/shared/purchase_eval.h"
 
 static void free_replies(lk_reply **replies, size_t count)
 {
@@ -148,7 +148,7 @@ static struct guard_result watch_sell(const struct guard_ctx *ctx, struct purcha
         back_off(tries, tries_until_ms);
         status = try_once(&hand, deadline_ms, &err);
     }
-    if (status == LK_OK) by_hand_tell(&hand);
+    if (status == LK_OK) by_hand_set_outcomes(&hand);
     by_hand_done(&hand);
     if (status != LK_OK) return purchase_eval_end(&purchase, status, NULL, &err);
     purchase_eval_confirm(&purchase);

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/hex.h"
 #include "exercise.h"
-#include "guards/hand/by_hand.h"
+#include "guards/shared/by_hand.h"
 
 enum {
     ANSWERS_MAX = 256, /* that one sell() keeps: it asks no more */
@@ -269,7 +269,7 @@ static struct guard_result exercise_sell(const struct guard_ctx *ctx, struct pur
             clock_pause_ms(AGAIN_MS);
             result.status = sell_once(shop);
         }
-        if (result.status == GUARD_DONE) by_hand_tell(&shop->hand);
+        if (result.status == GUARD_DONE) by_hand_set_outcomes(&shop->hand);
     }
     if (shop) by_hand_done(&shop->hand);
     free(shop);

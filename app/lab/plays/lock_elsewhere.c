@@ -3,7 +3,7 @@
  * check the owner in the step that writes. Read, decide and write trust it. Any thread.
  */
 #include "base/clock.h"
-#include "guards/hand/by_hand.h"
+#include "guards/shared/by_hand.h"
 #include "scenarios.h"
 
 static struct guard_result sell_holding(lk_lock *lock, const struct lk_lock_options *options,

@@ -67,7 +67,7 @@ static lk_status write_order(struct by_hand *hand, struct lk_error *err)
                        replies, err); /* the last sets the stock */
     for (size_t i = 0; i < BY_HAND_WRITES; i++)
         lk_reply_free(replies[i]);
-    if (status == LK_OK) by_hand_tell(hand);
+    if (status == LK_OK) by_hand_set_outcomes(hand);
     return status;
 }
 

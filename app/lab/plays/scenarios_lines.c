@@ -229,7 +229,7 @@ static void say_under_all(struct stage_actor *self)
         stage_say(self);
         (void)lk_lock_release(all, NULL);
     } else {
-        stage_tell(self, "lock-timeout");
+        stage_report(self, "lock-timeout");
     }
     lk_lock_free(all);
     for (size_t i = 0; i < 3; i++)

@@ -25,7 +25,7 @@ static void webhook(struct stage_actor *self)
     struct store *store = open_store(self);
 
     if (store && store_pay_events(store, STAGE_SALE, &event, 1, NULL) == STORE_OK)
-        stage_tell(self, store_pay_result_name(event.result));
+        stage_report(self, store_pay_result_name(event.result));
     store_free(store);
 }
 

@@ -2,7 +2,7 @@
  * FLAWED on purpose, and only for the lab: the atomic script, and after a lost answer a look for the
  * order instead of the void mark. Any thread.
  */
-#include "guards/hand/purchase_eval.h"
+#include "guards/shared/purchase_eval.h"
 #include "scenarios.h"
 
 static bool has_order(const struct purchase_eval *purchase, const char *buyer)

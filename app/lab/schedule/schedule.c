@@ -14,7 +14,7 @@
 #include "lab/lab.h"
 #include "lab/show/render.h"
 #include "lab/stage/stage.h"
-#include "lab/stage/stage_inside.h"
+#include "lab/stage/stage_internal.h"
 
 struct player {
     struct stage *stage;

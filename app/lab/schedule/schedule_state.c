@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "lab/stage/stage.h"
-#include "lab/stage/stage_inside.h"
+#include "lab/stage/stage_internal.h"
 
 /* All keys, in an order; of a stream and of scores the tap's labels take the times away. */
 static const char dump[] =

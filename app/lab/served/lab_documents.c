@@ -12,7 +12,7 @@
 #include "lab/show/render.h"
 #include "lab/stage/servers.h"
 
-bool lab_documents_language_is_read(const char *query, enum lab_language *out)
+bool lab_documents_read_language(const char *query, enum lab_language *out)
 {
     *out = query && strcmp(query, "lang=zh") == 0 ? LAB_CHINESE : LAB_ENGLISH;
     return !query || !*query || *out == LAB_CHINESE || strcmp(query, "lang=en") == 0;

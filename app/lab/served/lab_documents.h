@@ -8,7 +8,7 @@
 #include "lab/run.h"
 
 /* "lang=en" or "lang=zh", and English for "" and NULL; false for anything else. */
-bool lab_documents_language_is_read(const char *query, enum lab_language *out);
+bool lab_documents_read_language(const char *query, enum lab_language *out);
 
 /* Owns: the results are yours (free); NULL when out of memory. */
 

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "guards/guards.h"
-#include "stage_inside.h"
+#include "stage_internal.h"
 #include "start/private_server.h"
 #include "store/app_scripts.h"
 
@@ -229,7 +229,7 @@ static bool spawn(struct stage_actor *self, int out, int err)
 }
 
 /* Until the process has ended; tell the stage whenever it stands still. */
-static int look_after(struct stage_actor *self)
+static int supervise(struct stage_actor *self)
 {
     pid_t pid = atomic_load(&self->pid);
     int status = 0;
@@ -240,7 +240,7 @@ static int look_after(struct stage_actor *self)
         if (got < 0 && errno == EINTR) continue;
         if (got != pid) return CODE_NOT + GUARD_UNAVAILABLE;
         if (!WIFSTOPPED(status)) break;
-        tap_tell(self->stage->tap, self->wire, TAP_IS_PAUSED);
+        tap_report(self->stage->tap, self->wire, TAP_IS_PAUSED);
     }
     atomic_store(&self->pid, 0);
     self->died_of = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -284,7 +284,7 @@ static void run_program(struct stage_actor *self)
     (void)close(out[1]);
     (void)close(err[1]);
     if (is_started) {
-        int status = look_after(self);
+        int status = supervise(self);
 
         end_group(self, group);
         self->is_dead = self->died_of != 0;
@@ -299,7 +299,7 @@ static void run_program(struct stage_actor *self)
 
 static void run_process(struct stage_actor *self)
 {
-    int code = spawn(self, -1, -1) ? look_after(self) : CODE_NOT + GUARD_UNAVAILABLE;
+    int code = spawn(self, -1, -1) ? supervise(self) : CODE_NOT + GUARD_UNAVAILABLE;
 
     if (code >= CODE_DONE) {
         self->status = code < CODE_NOT ? GUARD_DONE : (guard_status)(code - CODE_NOT);
@@ -460,7 +460,7 @@ static void *actor_main(void *arg)
     } else {
         run_here(self);
     }
-    tap_tell(self->stage->tap, self->wire, TAP_HAS_ENDED);
+    tap_report(self->stage->tap, self->wire, TAP_HAS_ENDED);
     return NULL;
 }
 
@@ -521,7 +521,7 @@ const char *stage_key(const struct stage_actor *self, size_t index)
     return self->cast.keys[index];
 }
 
-void stage_tell(struct stage_actor *self, const char *what)
+void stage_report(struct stage_actor *self, const char *what)
 {
     self->told = what;
 }

@@ -40,7 +40,7 @@ const char *stage_url_beside(const struct stage_actor *self);
 const char *stage_name(const struct stage_actor *self);
 const char *stage_key(const struct stage_actor *self, size_t index);
 /* What its buyer, or whoever it serves, is told; static. */
-void stage_tell(struct stage_actor *self, const char *what);
+void stage_report(struct stage_actor *self, const char *what);
 /* Buy in this way for a buyer, who is told of it. */
 void stage_buy(struct stage_actor *self, const struct guard *guard, const char *buyer);
 void stage_wants(struct stage_actor *self, const char *key);

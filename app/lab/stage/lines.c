@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "actor.h"
-#include "stage_inside.h"
+#include "stage_internal.h"
 
 enum { WORDS_MAX = 16, ANSWER_SIZE = 256, LINE_SIZE = 1024 };
 
@@ -157,5 +157,5 @@ void stage_say(struct stage_actor *self)
     }
     lk_client_close(speaker.database);
     if (broken && broken->is_wait) wait_for_ever(self, broken->text);
-    stage_tell(self, broken ? broken->told : "created");
+    stage_report(self, broken ? broken->told : "created");
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "stage_inside.h"
+#include "stage_internal.h"
 
 enum { LOOK_MS = 1, UUID_LEN = 36, LAPSE_KEY_SIZE = 128 };
 

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "stage_inside.h"
+#include "stage_internal.h"
 
 enum { LIVELOCK_ROUNDS = 3 };
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "server_commands.h"
-#include "stage_inside.h"
+#include "stage_internal.h"
 #include "store/store.h"
 
 void stage_fail(struct stage *stage, const char *what, const char *whom)
@@ -135,7 +135,7 @@ static void end_step(struct stage *stage, int actor, struct lab_text did)
 void stage_do(struct stage *stage, const struct stage_move *move)
 {
     if (stage_has_failed(stage)) return;
-    stage->woken = move->verb == stage_hear ? stage->woken + 1 : 0;
+    stage->woken = move->verb == stage_receive ? stage->woken + 1 : 0;
     move->verb(stage, move);
     end_step(stage, move->actor, move->did);
 }
@@ -221,7 +221,7 @@ static void fail_for_death(struct stage *stage, const struct stage_actor *self)
 
 static void let_run(struct stage *stage, const struct stage_actor *self)
 {
-    tap_tell(stage->tap, self->wire, TAP_RUNS);
+    tap_report(stage->tap, self->wire, TAP_RUNS);
     (void)kill(atomic_load(&self->pid), SIGCONT);
 }
 
@@ -313,11 +313,11 @@ void stage_wake(struct stage *stage, const struct stage_move *move)
     if (tap_has_asked(stage->tap, self->wire)) {
         stage_fail(stage, "it has not slept until the message", self->cast.name);
     } else {
-        stage_hear(stage, move);
+        stage_receive(stage, move);
     }
 }
 
-void stage_hear(struct stage *stage, const struct stage_move *move)
+void stage_receive(struct stage *stage, const struct stage_move *move)
 {
     const struct stage_actor *self = &stage->actors[move->actor];
 

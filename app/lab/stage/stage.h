@@ -60,7 +60,7 @@ struct stage_move {
 /* A message wakes it; it has asked nothing meanwhile, and runs until `point`: what it asks first. */
 #define WAKE(actor, point, en, zh)       STAGE_MOVE(stage_wake, actor, 0, point, en, zh)
 /* Likewise, but its timer may have been sooner, so that it was about to ask already. */
-#define HEAR(actor, point, en, zh)       STAGE_MOVE(stage_hear, actor, 0, point, en, zh)
+#define HEAR(actor, point, en, zh)       STAGE_MOVE(stage_receive, actor, 0, point, en, zh)
 
 /* The exchange before which it was stopped: the reply, or all of it, is lost; it runs until `point`. */
 #define LOSE(actor, fate, point, en, zh) STAGE_MOVE(stage_until, actor, fate, point, en, zh)
@@ -86,9 +86,9 @@ struct stage_move {
 #define END_SESSION(en, zh)              STAGE_MOVE(stage_end_session, LAB_TIME, 0, NULL, en, zh)
 
 stage_verb stage_end_session, stage_until, stage_crash, stage_lapse, stage_lapse_place, stage_wait,
-    stage_wake, stage_hear, stage_deliver, stage_kill_server, stage_start_server, stage_break_link,
-    stage_mend_link, stage_fail_over, stage_await_renewals, stage_pause, stage_resume, stage_stop,
-    stage_continue;
+    stage_wake, stage_receive, stage_deliver, stage_kill_server, stage_start_server,
+    stage_break_link, stage_mend_link, stage_fail_over, stage_await_renewals, stage_pause,
+    stage_resume, stage_stop, stage_continue;
 
 /* The scenario ends here. The first reason stays. */
 void stage_fail(struct stage *stage, const char *what, const char *whom);

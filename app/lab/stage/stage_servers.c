@@ -2,7 +2,7 @@
  * What befalls the servers of a scenario's locks. One thread, that of the lab.
  */
 #include "stage.h"
-#include "stage_inside.h"
+#include "stage_internal.h"
 
 void stage_servers(struct stage *stage, unsigned count)
 {

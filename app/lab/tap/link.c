@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "tap_inside.h"
+#include "tap_internal.h"
 
 enum { BUFFER_MAX = 1 << 20 /* bytes on their way in one direction */ };
 
@@ -361,7 +361,7 @@ static void pass_up(struct tap *tap, struct link *link)
     link->passes_next = false;
 }
 
-void link_look_up(struct tap *tap, struct link *link)
+void link_handle_requests(struct tap *tap, struct link *link)
 {
     struct wire *wire = &tap->wires[tap->wires[link->wire].lead];
     bool is_point = false;
@@ -456,7 +456,7 @@ static bool pass_down(struct tap *tap, struct link *link)
     return true;
 }
 
-static void look_down(struct tap *tap, struct link *link)
+static void handle_replies(struct tap *tap, struct link *link)
 {
     while (link->down.len > 0 && pass_down(tap, link)) {}
     (void)pthread_cond_broadcast(&tap->changed);
@@ -492,8 +492,8 @@ void link_serve(struct tap *tap, struct link *link, bool is_server)
         }
         (void)pthread_cond_broadcast(&tap->changed);
     } else if (is_server) {
-        look_down(tap, link);
+        handle_replies(tap, link);
     } else {
-        link_look_up(tap, link);
+        link_handle_requests(tap, link);
     }
 }

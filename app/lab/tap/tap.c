@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "tap_inside.h"
+#include "tap_internal.h"
 
 enum { LOOK_MS = 50 /* at the flag of an interrupt */ };
 
@@ -203,7 +203,7 @@ static void let_link(struct tap *tap, struct link *link, enum tap_fate fate)
         (void)close(link->client);
         link->client = -1;
     } else {
-        link_look_up(tap, link);
+        link_handle_requests(tap, link);
     }
 }
 
@@ -265,12 +265,12 @@ void tap_wake(struct tap *tap, int wire, const char *point)
     set_point(&tap->wires[wire], WIRE_GOES_ON, point);
     if (link) {
         link->is_held = false;
-        link_look_up(tap, link);
+        link_handle_requests(tap, link);
     }
     (void)pthread_mutex_unlock(&tap->mutex);
 }
 
-void tap_tell(struct tap *tap, int wire, enum tap_state state)
+void tap_report(struct tap *tap, int wire, enum tap_state state)
 {
     (void)pthread_mutex_lock(&tap->mutex);
     tap->wires[wire].told = state;
@@ -416,7 +416,7 @@ bool tap_deliver(struct tap *tap, int wire, int64_t limit_ms)
     if (link) {
         link->is_stuck = false;
         link->is_deaf = true; /* look_down() closes it after the last reply */
-        link_look_up(tap, link);
+        link_handle_requests(tap, link);
         do {
             is_answered = link->server < 0 || !link->is_deaf; /* or a newcomer has its place */
         } while (!is_answered && wait_locked(tap, deadline_ms));

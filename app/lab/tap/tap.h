@@ -146,7 +146,7 @@ enum tap_state {
 };
 
 /* What whoever runs the actor has seen: it runs again, is paused, or has ended. */
-void tap_tell(struct tap *tap, int wire, enum tap_state state);
+void tap_report(struct tap *tap, int wire, enum tap_state state);
 
 /* Wait until the actor does not run any more, and what it has asked is answered; TAP_RUNS: not in time,
    or interrupted. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tap_inside.h"
+#include "tap_internal.h"
 
 void tap_call_free(const struct tap_call *call)
 {

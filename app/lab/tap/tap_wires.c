@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tap_inside.h"
+#include "tap_internal.h"
 
 void tap_nudge(struct tap *tap)
 {
@@ -105,7 +105,7 @@ static int add_wire(struct tap *tap, const char *name, int lead, unsigned server
 }
 
 /* Ends what those below begin: the mutex is free again. The wire, or -1 with *why. */
-static int say_added(struct tap *tap, int wire, const char *name, struct start_error *why)
+static int print_added(struct tap *tap, int wire, const char *name, struct start_error *why)
 {
     int error = errno;
 
@@ -118,13 +118,13 @@ static int say_added(struct tap *tap, int wire, const char *name, struct start_e
 int tap_add_wire(struct tap *tap, const char *name, struct start_error *why)
 {
     (void)pthread_mutex_lock(&tap->mutex);
-    return say_added(tap, add_wire(tap, name, -1, 0, false), name, why);
+    return print_added(tap, add_wire(tap, name, -1, 0, false), name, why);
 }
 
 int tap_add_port(struct tap *tap, const char *name, struct start_error *why)
 {
     (void)pthread_mutex_lock(&tap->mutex);
-    return say_added(tap, add_wire(tap, name, -1, 0, true), name, why);
+    return print_added(tap, add_wire(tap, name, -1, 0, true), name, why);
 }
 
 int tap_add_branch(struct tap *tap, int wire, unsigned server, struct start_error *why)
@@ -132,7 +132,7 @@ int tap_add_branch(struct tap *tap, int wire, unsigned server, struct start_erro
     (void)pthread_mutex_lock(&tap->mutex);
     const char *name = tap->wires[wire].name;
     bool is_on_port = tap->wires[wire].is_on_port;
-    return say_added(tap, add_wire(tap, name, wire, server, is_on_port), name, why);
+    return print_added(tap, add_wire(tap, name, wire, server, is_on_port), name, why);
 }
 
 int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct start_error *why)
@@ -143,7 +143,7 @@ int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct start_
         tap->wires[wire].is_relay = true;
         *out_port = tap->wires[wire].port;
     }
-    return say_added(tap, wire, "relay", why);
+    return print_added(tap, wire, "relay", why);
 }
 
 const char *tap_url(const struct tap *tap, int wire)

@@ -8,7 +8,7 @@
 
 #include "lab/lab.h"
 #include "lab/stage/stage.h"
-#include "lab/stage/stage_inside.h"
+#include "lab/stage/stage_internal.h"
 
 enum { UNITS = 2, A = 0, B = 1 };
 

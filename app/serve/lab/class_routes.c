@@ -33,8 +33,7 @@ static void send_seat(struct http_request *request, int status, const struct cla
 }
 
 /* The seat that asks; false: answered. */
-static bool seat_is_found(struct service *service, struct http_request *request,
-                          struct class_seat *out)
+static bool find_seat(struct service *service, struct http_request *request, struct class_seat *out)
 {
     if (classroom_look(service->classroom, request->seat, out)) return true;
     return http_refuse(request, PROBLEM_NOT_FOUND, "seat",
@@ -91,7 +90,7 @@ void class_routes_show_seat(struct service *service, struct http_request *reques
     struct class_seat seat = {.number = 0};
 
     (void)id;
-    if (seat_is_found(service, request, &seat)) send_seat(request, 200, &seat, NULL);
+    if (find_seat(service, request, &seat)) send_seat(request, 200, &seat, NULL);
 }
 
 void class_routes_renew_sale(struct service *service, struct http_request *request, const char *id)
@@ -100,8 +99,8 @@ void class_routes_renew_sale(struct service *service, struct http_request *reque
     struct class_seat seat = {.number = 0};
 
     (void)id;
-    if (handlers_read_body(request, json_read_guard, guard) &&
-        seat_is_found(service, request, &seat) && put_up(service, request, guard, &seat))
+    if (handlers_read_body(request, json_read_guard, guard) && find_seat(service, request, &seat) &&
+        put_up(service, request, guard, &seat))
         send_seat(request, 201, &seat, NULL);
 }
 

@@ -19,9 +19,9 @@
 
 enum { WHY_SIZE = 256 };
 
-static bool language_is_read(struct http_request *request, enum lab_language *out)
+static bool read_language(struct http_request *request, enum lab_language *out)
 {
-    if (lab_documents_language_is_read(request->query, out)) return true;
+    if (lab_documents_read_language(request->query, out)) return true;
     return http_refuse(request, PROBLEM_INVALID_REQUEST, "lang",
                        "The query may be lang=en or lang=zh.");
 }
@@ -33,7 +33,7 @@ void lab_routes_list_scenarios(struct service *service, struct http_request *req
 
     (void)service;
     (void)id;
-    if (!language_is_read(request, &language)) return;
+    if (!read_language(request, &language)) return;
     handlers_send_made(request, &(struct http_answer){.status = 200},
                        lab_documents_scenarios(language));
 }
@@ -160,7 +160,7 @@ void lab_routes_run_scenario(struct service *service, struct http_request *reque
     enum lab_language language = LAB_ENGLISH;
     struct lab_runner_answer answer;
 
-    if (!language_is_read(request, &language) || !body_is_empty_json(request)) return;
+    if (!read_language(request, &language) || !body_is_empty_json(request)) return;
     if (!scenario) {
         (void)http_refuse(
             request, PROBLEM_NOT_FOUND, "name",
@@ -215,8 +215,7 @@ void lab_routes_play(struct service *service, struct http_request *request, cons
     struct lab_runner_answer answer;
 
     (void)id;
-    if (!language_is_read(request, &language) ||
-        !handlers_read_body(request, json_read_play, &play))
+    if (!read_language(request, &language) || !handlers_read_body(request, json_read_play, &play))
         return;
     struct schedule schedule = {.guard = find_guard(request, play.sale.guard),
                                 .text = play.schedule,
@@ -245,10 +244,10 @@ struct searcher {
     struct http_request *request;
     bool wants_events, has_begun;
     bool has_gone; /* or does not read */
-    int64_t tell_at_ms;
+    int64_t next_event_ms;
 };
 
-static void tell(struct searcher *self, const char *name, const char *data)
+static void send_event(struct searcher *self, const char *name, const char *data)
 {
     const char *const parts[] = {"event: ", name, "\ndata: ", data, "\n\n"};
 
@@ -269,17 +268,17 @@ static bool goes_on(const struct explore *search, void *arg)
     int64_t now_ms = clock_mono_ms();
     char data[EVENT_SIZE];
 
-    if (now_ms < self->tell_at_ms) return true;
-    self->tell_at_ms = now_ms + TELL_MS;
+    if (now_ms < self->next_event_ms) return true;
+    self->next_event_ms = now_ms + TELL_MS;
     (void)snprintf(data, sizeof data,
                    "{\"depth\":%u,\"plays\":%zu,\"schedules\":%zu,\"states\":%zu}", search->reached,
                    search->plays, search->schedules, search->states);
-    if (self->wants_events) tell(self, "progress", data);
+    if (self->wants_events) send_event(self, "progress", data);
     return !self->has_gone && connection_wait(self->request->connection, -1, 0) != CONNECTION_GONE;
 }
 
 /* The stream has begun: what else were a status is its last event. */
-static void tell_end(struct searcher *self, lab_runner_status status,
+static void send_end(struct searcher *self, lab_runner_status status,
                      const struct lab_runner_answer *answer)
 {
     char why[WHY_SIZE];
@@ -292,7 +291,7 @@ static void tell_end(struct searcher *self, lab_runner_status status,
     log_escape(answer->why.text, why, sizeof why);
     text_add_json(&text, why);
     text_add(&text, "}", sizeof "}");
-    tell(self, answer->json ? "found" : "problem", answer->json ? answer->json : data);
+    send_event(self, answer->json ? "found" : "problem", answer->json ? answer->json : data);
     free(answer->json);
     connection_end_stream(self->request->connection);
 }
@@ -323,7 +322,7 @@ void lab_routes_explore(struct service *service, struct http_request *request, c
     classroom_end_play(service->classroom, request->seat, false); /* it is not his own doing */
     log_run(search.guard->name, status, &answer.why);
     if (searcher.has_begun)
-        tell_end(&searcher, status, &answer);
+        send_end(&searcher, status, &answer);
     else
         send_run(request, status, &answer);
 }

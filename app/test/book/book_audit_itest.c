@@ -66,7 +66,7 @@ static void note_payments_of_nothing(struct app_fixture *self)
                        "XADD seckill:{lamp}:ledger * event payment-failed by x epoch 0 left 490 "
                        "order %s",
                        orders[i]);
-        lk_reply_free(app_tell_redis(self->redis.redis, command));
+        lk_reply_free(app_redis_command(self->redis.redis, command));
     }
 }
 
@@ -84,7 +84,7 @@ TEST(what_was_spoilt_is_found, struct app_fixture *self)
         (void)lkp_ask(postgres, "%s", rows[i].mend);
         if (audit(self) != 0) fail_msg("%zu: %s", i, self->out);
     }
-    lk_reply_free(app_tell_redis(self->redis.redis, "HDEL seckill:{lamp}:orders b004"));
+    lk_reply_free(app_redis_command(self->redis.redis, "HDEL seckill:{lamp}:orders b004"));
     assert_int_equal(audit(self), 1);
     assert_non_null(strstr(self->out, "  FAIL  orders"));
     app_book_forget(self);
@@ -106,9 +106,9 @@ TEST(the_auditor_of_the_deployment_may_compare, struct app_fixture *self)
     rights = strchr(rights, ' ');
     (void)snprintf(command, sizeof command, "ACL SETUSER auditor on >read%.*s",
                    (int)strcspn(rights, "\n"), rights);
-    lk_reply_free(app_tell_redis(self->redis.redis, command));
+    lk_reply_free(app_redis_command(self->redis.redis, command));
     (void)snprintf(command, sizeof command, "CONFIG SET port %d", port);
-    lk_reply_free(app_tell_redis(self->redis.redis, command)); /* a socket's URL names nobody */
+    lk_reply_free(app_redis_command(self->redis.redis, command)); /* a socket's URL names nobody */
     (void)snprintf(url, sizeof url, "redis://auditor:read@127.0.0.1:%d", port);
     if (app_run("seckillctl",
                 (const char *const[]){"audit", "--book", postgres->url, "--redis", url, NULL},

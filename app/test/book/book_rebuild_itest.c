@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "test/postgres/lk_postgres.h"
 #include "test/support/app_book.h"
-#include "test/support/app_many.h"
+#include "test/support/app_topology.h"
 
 enum { MANY = 100 };
 
@@ -139,7 +139,8 @@ TEST(a_rebuild_that_is_killed_goes_on, struct app_fixture *self)
 static bool is_paused(void *arg)
 {
     struct app_fixture *self = arg;
-    lk_reply *state = app_tell_redis(self->redis.redis, "HMGET seckill:{lamp}:sale state rebuild");
+    lk_reply *state =
+        app_redis_command(self->redis.redis, "HMGET seckill:{lamp}:sale state rebuild");
     const char *text = lk_reply_bytes(lk_reply_at(state, 0)).data;
     bool is_so = text && strcmp(text, "paused") == 0 && !lk_reply_bytes(lk_reply_at(state, 1)).data;
 
@@ -208,7 +209,7 @@ static int count_kept(struct app_fixture *self, int first, int count)
         char command[64];
 
         (void)snprintf(command, sizeof command, "HEXISTS seckill:{lamp}:orders b%03d", i);
-        lk_reply *reply = app_tell_redis(self->redis.redis, command);
+        lk_reply *reply = app_redis_command(self->redis.redis, command);
         kept += (int)lk_reply_integer(reply, 0);
         lk_reply_free(reply);
     }
@@ -224,7 +225,7 @@ static bool is_there(void *arg)
 TEST(nothing_is_sold_before_redis_was_compared_with_the_book, struct app_fixture *self)
 {
     sell(self, 5, 2);
-    lk_reply_free(app_tell_redis(self->redis.redis, "SAVE"));
+    lk_reply_free(app_redis_command(self->redis.redis, "SAVE"));
     assert_int_equal(app_book_buy(self, &self->service, 2, 2), 2);
     assert_true(app_eventually(is_booked, &(int){4}, APP_BOOK_MS));
     lkp_server_kill(postgres);
@@ -341,7 +342,7 @@ TEST(no_final_is_told_before_the_book_has_it, struct app_fixture *self)
     assert_true(app_eventually(sells_again, self, APP_BOOK_MS));
     assert_true(is_in_state(self, "b000", "paid"));
     assert_int_equal(app_operate(self, NULL, "/api/v1/admin/sales/lamp/refunds", NULL), 200);
-    app_says(&self->reply, 200, "{`payment`:`p-b-1`,`state`:`done`}");
+    app_assert_answer(&self->reply, 200, "{`payment`:`p-b-1`,`state`:`done`}");
 }
 
 /* b000 to b002 have orders; Redis comes back without the last two, then without all, and nobody can compare it. */
@@ -354,7 +355,7 @@ TEST(no_order_is_unknown_because_redis_forgot_it, struct app_fixture *self)
     assert_true(app_create_sale(&self->service, self->dir, APP_BOOK_PAID_LATER("9", "600000")));
     assert_int_equal(app_book_buy(self, &self->service, 0, 1), 1);
     assert_true(app_eventually(is_booked, &(int){1}, APP_BOOK_MS));
-    lk_reply_free(app_tell_redis(self->redis.redis, "SAVE"));
+    lk_reply_free(app_redis_command(self->redis.redis, "SAVE"));
     assert_int_equal(app_book_buy(self, &self->service, 1, 2), 2);
     assert_true(app_eventually(is_booked, &(int){3}, APP_BOOK_MS));
     lkp_server_kill(postgres);
@@ -376,11 +377,11 @@ TEST(no_order_is_unknown_because_redis_forgot_it, struct app_fixture *self)
     assert_int_equal(app_book_me(self, "GET", "b003"), 404);
 }
 
-static struct app_many many;
+static struct app_topology many;
 
 static bool is_bought_by(const char *buyer)
 {
-    return app_many_buy(&many, "lamp", buyer, buyer) == 201;
+    return app_topology_buy(&many, "lamp", buyer, buyer) == 201;
 }
 
 static const char restored_first[] = "SELECT every((ms, seq) < (SELECT ms, seq FROM "
@@ -403,15 +404,15 @@ TEST_WITH(a_failover_that_loses_orders_gets_them_back, NULL, NULL)
 {
     lkp_server_empty(postgres);
     many.topology = lkt_start(NULL);
-    app_many_begin(&many);
+    app_topology_begin(&many);
     APP_MANY_START(&many, "--book", postgres->url, "--book-wait", "1");
-    assert_int_equal(app_many_create(&many, "lamp", 4, "mutex"), 201);
+    assert_int_equal(app_topology_create(&many, "lamp", 4, "mutex"), 201);
     LKS_EVENTUALLY(is_bought_by("ann"), APP_BOOK_MS);
     fail_over();
     LKS_EVENTUALLY(is_bought_by("dan"), 2 * APP_BOOK_MS); /* not before cid is back */
     assert_string_equal(lkp_ask(postgres, restored_first), "t");
-    assert_int_equal(app_many_look_up(&many, "lamp", "cid"), 200);
-    app_many_assert_books(&many, "lamp", 3, 1);
-    app_many_end(&many);
+    assert_int_equal(app_topology_look_up(&many, "lamp", "cid"), 200);
+    app_topology_assert_books(&many, "lamp", 3, 1);
+    app_topology_end(&many);
     lkt_stop(many.topology);
 }

@@ -140,8 +140,8 @@ TEST(a_removal_that_was_killed_is_finished, struct app_fixture *self)
         end(self);
         assert_true(app_eventually(app_book_agrees, self, APP_BOOK_MS));
         assert_int_equal(app_stop(&self->service), 0);
-        lk_reply_free(app_tell_redis(self->redis.redis, rows[0].redis));
-        lk_reply_free(app_tell_redis(self->redis.redis, rows[i].redis));
+        lk_reply_free(app_redis_command(self->redis.redis, rows[0].redis));
+        lk_reply_free(app_redis_command(self->redis.redis, rows[i].redis));
         (void)lkp_ask(postgres, "%s", rows[i].book);
         restart(self);
         clock_pause_ms(1000); /* it has looked */

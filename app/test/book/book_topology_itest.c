@@ -6,14 +6,14 @@
 
 #include "test/postgres/lk_postgres.h"
 #include "test/support/app_book.h"
-#include "test/support/app_many.h"
+#include "test/support/app_topology.h"
 #include "test/support/sale_support.h"
 
 enum { SOLD = 20, FLAG_ROOM = 512, FLAGS = 8 };
 
 static struct world {
     struct lkp_server *postgres;
-    struct app_many many;
+    struct app_topology many;
     struct app_fixture own; /* its output alone */
     char flags[FLAGS][FLAG_ROOM];
 } world;
@@ -74,7 +74,7 @@ static void sell(const char *const *flags)
 {
     char body[64];
 
-    app_many_start(&world.many, flags);
+    app_topology_start(&world.many, flags);
     (void)snprintf(body, sizeof body, "{\"id\":\"lamp\",\"stock\":%d}", 2 * SOLD);
     assert_true(app_create_sale(&world.many.service, world.many.dir, body));
     assert_int_equal(app_book_buy(&world.own, &world.many.service, 0, SOLD), SOLD);
@@ -100,7 +100,7 @@ static void is_reached_on(struct lkt_options options)
     struct app_process maker;
     size_t count = 0;
 
-    app_many_begin(&world.many);
+    app_topology_begin(&world.many);
     app_start_program(&maker, "lockkit/tools/certificates",
                       (const char *const[]){world.many.dir, NULL}, world.many.dir);
     assert_int_equal(app_wait(&maker, APP_BOOK_MS), 0);
@@ -123,7 +123,7 @@ static void is_reached_on(struct lkt_options options)
         assert_non_null(strstr(world.own.out, ": --redis-ca FILE tells who signs them"));
     }
     lkt_stop(world.many.topology);
-    app_many_end(&world.many);
+    app_topology_end(&world.many);
 }
 
 TEST(over_tls)

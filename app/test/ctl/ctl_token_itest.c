@@ -4,8 +4,8 @@
  */
 #include <sys/stat.h>
 
+#include "auth/token.h"
 #include "base/clock.h"
-#include "gate/token.h"
 #include "test/support/app_support.h"
 #include "test/support/testing.h"
 

@@ -136,55 +136,55 @@ static int tear_down(void **state)
     return 0;
 }
 
-static struct watcher *watch(struct broadcast *broadcast, const char *id)
+static struct subscriber *watch(struct broadcast *broadcast, const char *id)
 {
     struct sale_moment from = moment_of(id);
-    struct watcher *watcher = broadcast_watch(broadcast, &from);
+    struct subscriber *subscriber = broadcast_subscribe(broadcast, &from);
 
-    assert_non_null(watcher);
-    return watcher;
+    assert_non_null(subscriber);
+    return subscriber;
 }
 
 /* What there is once it has woken. */
-static struct events_news next_news(struct broadcast *broadcast, struct watcher *watcher)
+static struct events_news next_news(struct broadcast *broadcast, struct subscriber *subscriber)
 {
-    struct pollfd wait = {.fd = broadcast_fd(watcher), .events = POLLIN};
+    struct pollfd wait = {.fd = broadcast_fd(subscriber), .events = POLLIN};
     struct events_news news;
 
     assert_int_equal(poll(&wait, 1, LIMIT_MS), 1);
-    assert_true(broadcast_take(broadcast, watcher, &news));
+    assert_true(broadcast_take(broadcast, subscriber, &news));
     return news;
 }
 
 /* The news once so many orders are known, and the store is not away. */
-static struct events_news news_of_orders(struct broadcast *broadcast, struct watcher *watcher,
+static struct events_news news_of_orders(struct broadcast *broadcast, struct subscriber *subscriber,
                                          int64_t orders)
 {
     struct events_news news;
 
     do
-        news = next_news(broadcast, watcher);
+        news = next_news(broadcast, subscriber);
     while (news.is_lost || news.orders < orders);
     return news;
 }
 
 TEST(while_nobody_watches_nothing_is_read)
 {
-    struct watcher *watcher = NULL;
+    struct subscriber *subscriber = NULL;
 
     broadcast_free(*state);
     assert_int_equal(store.reads, 0);
     *state = broadcast_new(NULL, NULL);
-    watcher = watch(*state, "cup");
+    subscriber = watch(*state, "cup");
     write_entries("sold", 1);
-    (void)next_news(*state, watcher);
-    broadcast_leave(*state, watcher);
+    (void)next_news(*state, subscriber);
+    broadcast_unsubscribe(*state, subscriber);
 }
 
 TEST(all_who_watch_a_sale_share_its_reading)
 {
-    struct watcher *watchers[3] = {watch(*state, "cup"), watch(*state, "cup"),
-                                   watch(*state, "cup")};
+    struct subscriber *subscribers[3] = {watch(*state, "cup"), watch(*state, "cup"),
+                                         watch(*state, "cup")};
 
     write_entries("sold", 3);
     write_entries("paused", 1);
@@ -193,7 +193,7 @@ TEST(all_who_watch_a_sale_share_its_reading)
         size_t changes = 0;
 
         do {
-            news = next_news(*state, watchers[i]);
+            news = next_news(*state, subscribers[i]);
             changes += news.change_count;
         } while (news.last.ms < START + 4);
         assert_int_equal(news.left, 996);
@@ -201,34 +201,34 @@ TEST(all_who_watch_a_sale_share_its_reading)
         assert_int_equal(news.state, SALE_PAUSED);
         assert_int_equal(changes, 1);
         assert_false(news.is_gap);
-        broadcast_leave(*state, watchers[i]);
+        broadcast_unsubscribe(*state, subscribers[i]);
     }
     assert_int_equal(store.pages_max, 1);
 }
 
 TEST(sales_are_read_together)
 {
-    struct watcher *watchers[LEDGER_PAGES + 8];
-    size_t count = sizeof watchers / sizeof watchers[0];
+    struct subscriber *subscribers[LEDGER_PAGES + 8];
+    size_t count = sizeof subscribers / sizeof subscribers[0];
 
     for (size_t i = 0; i < count; i++) {
         char id[16];
 
         (void)snprintf(id, sizeof id, "cup-%zu", i);
-        watchers[i] = watch(*state, id);
+        subscribers[i] = watch(*state, id);
     }
     write_entries("paused", 1);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(next_news(*state, watchers[i]).state, SALE_PAUSED);
-        broadcast_leave(*state, watchers[i]);
+        assert_int_equal(next_news(*state, subscribers[i]).state, SALE_PAUSED);
+        broadcast_unsubscribe(*state, subscribers[i]);
     }
     assert_in_range(store.pages_max, 2, LEDGER_PAGES);
 }
 
 TEST(who_comes_later_hears_what_its_moment_lacks)
 {
-    struct watcher *first = watch(*state, "cup");
-    struct watcher *second = NULL;
+    struct subscriber *first = watch(*state, "cup");
+    struct subscriber *second = NULL;
     struct sale_moment from = moment_of("cup");
     struct events_news news;
 
@@ -238,19 +238,19 @@ TEST(who_comes_later_hears_what_its_moment_lacks)
         news = next_news(*state, first);
     while (news.last.ms < START + 2);
     from.last.ms = START + 1; /* knows the pause */
-    second = broadcast_watch(*state, &from);
+    second = broadcast_subscribe(*state, &from);
     assert_non_null(second);
     assert_true(broadcast_take(*state, second, &news));
     assert_int_equal(news.change_count, 1);
     assert_string_equal(news.changes[0].because, "resumed");
-    broadcast_leave(*state, first);
-    broadcast_leave(*state, second);
+    broadcast_unsubscribe(*state, first);
+    broadcast_unsubscribe(*state, second);
 }
 
 TEST(who_lags_too_far_behind_is_told_so)
 {
-    struct watcher *quick = watch(*state, "cup");
-    struct watcher *slow = watch(*state, "cup");
+    struct subscriber *quick = watch(*state, "cup");
+    struct subscriber *slow = watch(*state, "cup");
     struct events_news news;
 
     write_entries("patched", EVENTS_KEPT + 1);
@@ -262,24 +262,24 @@ TEST(who_lags_too_far_behind_is_told_so)
     assert_int_equal(news.change_count, 0);
     assert_true(broadcast_take(*state, slow, &news));
     assert_false(news.is_gap);
-    broadcast_leave(*state, quick);
-    broadcast_leave(*state, slow);
+    broadcast_unsubscribe(*state, quick);
+    broadcast_unsubscribe(*state, slow);
 }
 
 TEST(after_an_outage_it_goes_on_where_it_was)
 {
-    struct watcher *watcher = watch(*state, "cup");
+    struct subscriber *subscriber = watch(*state, "cup");
     struct events_news news;
 
     set_status(STORE_UNAVAILABLE);
-    assert_true(next_news(*state, watcher).is_lost);
+    assert_true(next_news(*state, subscriber).is_lost);
     write_entries("sold", 200); /* more than a page */
     set_status(STORE_OK);
-    news = news_of_orders(*state, watcher, 200);
+    news = news_of_orders(*state, subscriber, 200);
     assert_false(news.is_lost);
     assert_false(news.is_gap);
     assert_int_equal(news.left, 800);
-    broadcast_leave(*state, watcher);
+    broadcast_unsubscribe(*state, subscriber);
 }
 
 /* Another server, that has only so many of the entries, and no others yet. */
@@ -296,38 +296,39 @@ static void go_back_to(size_t count)
 
 TEST(a_store_that_has_forgotten_is_believed)
 {
-    struct watcher *watcher = watch(*state, "cup");
+    struct subscriber *subscriber = watch(*state, "cup");
     struct events_news news;
     bool was_gap = false;
 
     write_entries("sold", 5);
-    (void)news_of_orders(*state, watcher, 5);
+    (void)news_of_orders(*state, subscriber, 5);
     set_status(STORE_UNAVAILABLE);
-    assert_true(next_news(*state, watcher).is_lost);
+    assert_true(next_news(*state, subscriber).is_lost);
     go_back_to(3);
     set_status(STORE_OK);
     do {
-        news = next_news(*state, watcher);
+        news = next_news(*state, subscriber);
         was_gap = was_gap || news.is_gap;
     } while (news.is_lost);
     assert_true(was_gap);
     assert_int_equal(news.left, 997);
     assert_int_equal(news.orders, 3);
     assert_true(news.last.ms == START + 3);
-    broadcast_leave(*state, watcher);
+    broadcast_unsubscribe(*state, subscriber);
 }
 
 /* Watch on a deployment of its own until five orders are told. */
-static struct watcher *watch_five(struct broadcast **broadcast, const struct deployment *deployment)
+static struct subscriber *watch_five(struct broadcast **broadcast,
+                                     const struct deployment *deployment)
 {
-    struct watcher *watcher = NULL;
+    struct subscriber *subscriber = NULL;
 
     broadcast_free(*broadcast);
     *broadcast = broadcast_new(NULL, deployment);
-    watcher = watch(*broadcast, "cup");
+    subscriber = watch(*broadcast, "cup");
     write_entries("sold", 5);
-    (void)news_of_orders(*broadcast, watcher, 5);
-    return watcher;
+    (void)news_of_orders(*broadcast, subscriber, 5);
+    return subscriber;
 }
 
 /* No call has failed: the new server answered the next one. */
@@ -335,19 +336,19 @@ TEST(a_failover_that_nobody_felt_is_found_out)
 {
     struct deployment deployment = {.kind = DEPLOYMENT_SENTINEL};
     struct broadcast *broadcast = *state;
-    struct watcher *watcher = watch_five(&broadcast, &deployment);
+    struct subscriber *subscriber = watch_five(&broadcast, &deployment);
     struct events_news news;
 
     *state = broadcast;
     go_back_to(3);
     atomic_fetch_add(&deployment.changes, 1);
     do
-        news = next_news(broadcast, watcher);
+        news = next_news(broadcast, subscriber);
     while (!news.is_gap);
     assert_false(news.is_lost);
     assert_int_equal(news.left, 997);
     assert_int_equal(news.orders, 3);
-    broadcast_leave(broadcast, watcher);
+    broadcast_unsubscribe(broadcast, subscriber);
 }
 
 /* Two of five are gone, and a sixth came before anybody heard of the change. */
@@ -355,7 +356,7 @@ TEST(a_failover_heard_of_too_late_is_found_out)
 {
     struct deployment deployment = {.kind = DEPLOYMENT_SENTINEL};
     struct broadcast *broadcast = *state;
-    struct watcher *watcher = watch_five(&broadcast, &deployment);
+    struct subscriber *subscriber = watch_five(&broadcast, &deployment);
     struct events_news news;
     bool was_gap = false;
 
@@ -365,19 +366,19 @@ TEST(a_failover_heard_of_too_late_is_found_out)
     store.moment.orders = 4;
     (void)pthread_mutex_unlock(&store.mutex);
     do {
-        news = next_news(broadcast, watcher);
+        news = next_news(broadcast, subscriber);
         was_gap = was_gap || news.is_gap;
     } while (!was_gap);
     assert_int_equal(news.orders, 4);
-    broadcast_leave(broadcast, watcher);
+    broadcast_unsubscribe(broadcast, subscriber);
 }
 
 /* "cup" is on a server of the cluster that is away; "pot" is not. */
 TEST(one_server_of_a_cluster_does_not_take_the_others_along)
 {
     struct deployment deployment = {.kind = DEPLOYMENT_CLUSTER};
-    struct watcher *cup = NULL;
-    struct watcher *pot = NULL;
+    struct subscriber *cup = NULL;
+    struct subscriber *pot = NULL;
     struct events_news news;
 
     broadcast_free(*state);
@@ -402,22 +403,22 @@ TEST(one_server_of_a_cluster_does_not_take_the_others_along)
     store.dead = NULL;
     (void)pthread_mutex_unlock(&store.mutex);
     news = news_of_orders(*state, cup, 2);
-    broadcast_leave(*state, cup);
-    broadcast_leave(*state, pot);
+    broadcast_unsubscribe(*state, cup);
+    broadcast_unsubscribe(*state, pot);
 }
 
 TEST(the_end_wakes_all_and_nobody_comes_after)
 {
-    struct watcher *watcher = watch(*state, "cup");
+    struct subscriber *subscriber = watch(*state, "cup");
     struct sale_moment from = moment_of("cup");
-    struct pollfd wait = {.fd = broadcast_fd(watcher), .events = POLLIN};
+    struct pollfd wait = {.fd = broadcast_fd(subscriber), .events = POLLIN};
     struct events_news news;
 
     broadcast_end(*state);
     assert_int_equal(poll(&wait, 1, LIMIT_MS), 1);
-    assert_false(broadcast_take(*state, watcher, &news));
-    assert_null(broadcast_watch(*state, &from));
-    broadcast_leave(*state, watcher);
+    assert_false(broadcast_take(*state, subscriber, &news));
+    assert_null(broadcast_subscribe(*state, &from));
+    broadcast_unsubscribe(*state, subscriber);
 }
 
 FIXTURE(set_up, tear_down);

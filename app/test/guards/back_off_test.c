@@ -3,7 +3,7 @@
  * link: -Wl,--wrap=clock_mono_ms,--wrap=clock_mono_ns,--wrap=clock_pause_ms
  */
 #include "base/clock.h"
-#include "guards/hand/back_off.h"
+#include "guards/shared/back_off.h"
 #include "test/support/testing.h"
 
 static struct {

@@ -65,20 +65,20 @@ static void *shop_around(void *arg)
     return NULL;
 }
 
-static struct shopper shoppers[SALE_SHOPS * THREADS];
+static struct shopper shoppers[SALE_INSTANCES * THREADS];
 
 static void send_crowd(struct sale_world *world, unsigned per_shop, bool insists)
 {
-    for (unsigned i = 0; i < SALE_SHOPS * per_shop; i++) {
+    for (unsigned i = 0; i < SALE_INSTANCES * per_shop; i++) {
         shoppers[i] = (struct shopper){
-            .group = world->shops[i % SALE_SHOPS].group, .number = i, .insists = insists};
+            .group = world->shops[i % SALE_INSTANCES].group, .number = i, .insists = insists};
         assert_int_equal(pthread_create(&shoppers[i].thread, NULL, shop_around, &shoppers[i]), 0);
     }
 }
 
 static void await_crowd(unsigned per_shop)
 {
-    for (unsigned i = 0; i < SALE_SHOPS * per_shop; i++)
+    for (unsigned i = 0; i < SALE_INSTANCES * per_shop; i++)
         assert_int_equal(pthread_join(shoppers[i].thread, NULL), 0);
 }
 
@@ -147,7 +147,7 @@ static unsigned lies(const struct books *books, unsigned per_shop)
     static unsigned created[BUYERS];
 
     memset(created, 0, sizeof created);
-    for (size_t i = 0; i < (size_t)SALE_SHOPS * per_shop; i++) {
+    for (size_t i = 0; i < (size_t)SALE_INSTANCES * per_shop; i++) {
         for (size_t k = 0; k < TRIES; k++) {
             const struct attempt *attempt = &shoppers[i].attempts[k];
             const char *order_id = books->order_ids[attempt->buyer];
@@ -190,7 +190,7 @@ static unsigned told(outcome what, unsigned per_shop)
 {
     unsigned count = 0;
 
-    for (size_t i = 0; i < (size_t)SALE_SHOPS * per_shop; i++) {
+    for (size_t i = 0; i < (size_t)SALE_INSTANCES * per_shop; i++) {
         for (size_t k = 0; k < TRIES; k++)
             count += shoppers[i].attempts[k].outcome == what;
     }
@@ -241,7 +241,7 @@ TEST(sound_guards_sell_every_unit_once, struct sale_world *world)
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        SALE_SHOPS(world, rows[i].guard, rows[i].units, .batch = rows[i].batch);
+        SALE_INSTANCES(world, rows[i].guard, rows[i].units, .batch = rows[i].batch);
         send_crowd(world, THREADS, false);
         await_crowd(THREADS);
         read_books(world, &books);
@@ -275,7 +275,7 @@ TEST(a_server_killed_at_full_load_loses_no_order_it_told_of, struct sale_world *
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(guards); i++) {
-        SALE_SHOPS(world, guards[i], 150, .batch = 8);
+        SALE_INSTANCES(world, guards[i], 150, .batch = 8);
         send_crowd(world, THREADS, true);
         assert_true(sale_eventually(has_sold_some, world, 10000));
         sale_server_stop(&world->server, SIGKILL);

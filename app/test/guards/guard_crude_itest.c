@@ -104,7 +104,7 @@ static void begin(struct sale_world *world, const char *guard, int64_t units,
 {
     the_world = world;
     before.meanwhile = NULL;
-    SALE_SHOPS(world, guard, units, .batch = 8);
+    SALE_INSTANCES(world, guard, units, .batch = 8);
     self.guard = guards_find(guard);
     assert_non_null(self.guard);
     self.meanwhile = meanwhile;

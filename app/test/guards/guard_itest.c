@@ -68,7 +68,7 @@ static char *dump_sale(struct sale_world *world)
 static void is_refused(struct sale_world *world, const char *buyer, outcome expected)
 {
     char *before = dump_sale(world);
-    struct purchase purchase = sale_shops_buy(world, buyer, "");
+    struct purchase purchase = sale_instances_buy(world, buyer, "");
     char *after = dump_sale(world);
     bool is_same = strcmp(before, after) == 0;
 
@@ -121,11 +121,11 @@ static const char *cooling(unsigned units)
 TEST(units_that_cool_stay_in_stock, struct sale_world *world)
 {
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        SALE_SHOPS(world, all[i], 9, .batch = 8);
+        SALE_INSTANCES(world, all[i], 9, .batch = 8);
         assert_true(sale_do(world->client, "%s", cooling(7)));
-        sale_shops_told(world, "ann", OUTCOME_CREATED);
-        sale_shops_told(world, "bob", OUTCOME_CREATED);
-        sale_shops_told(world, "cid", OUTCOME_SOLD_OUT);
+        sale_instances_expect(world, "ann", OUTCOME_CREATED);
+        sale_instances_expect(world, "bob", OUTCOME_CREATED);
+        sale_instances_expect(world, "cid", OUTCOME_SOLD_OUT);
         assert_int_equal(sale_number(world, "GET seckill:{s}:stock"), 7);
     }
 }
@@ -153,16 +153,16 @@ TEST(a_buyer_is_answered_by_his_order_then_by_the_state, struct sale_world *worl
         size_t r = i % COUNT_OF(rows);
 
         /* New shops each time: what an old one remembers is not about this sale. */
-        SALE_SHOPS(world, all[i / COUNT_OF(rows) / COUNT_OF(batches)], 9,
-                   .batch = batches[i / COUNT_OF(rows) % 2]);
-        struct purchase first = sale_shops_buy(world, "ann", "key");
+        SALE_INSTANCES(world, all[i / COUNT_OF(rows) / COUNT_OF(batches)], 9,
+                       .batch = batches[i / COUNT_OF(rows) % 2]);
+        struct purchase first = sale_instances_buy(world, "ann", "key");
         assert_int_equal(first.outcome, OUTCOME_CREATED);
         const char *command = rows[r].command;
         if (command && strcmp(command, "cool") == 0) command = cooling(9);
         if (command) assert_true(sale_do(world->client, "%s", command));
-        struct purchase again = sale_shops_buy(world, "ann", "key");
-        struct purchase other = sale_shops_buy(world, "ann", "other");
-        struct purchase newcomer = sale_shops_buy(world, "bob", "");
+        struct purchase again = sale_instances_buy(world, "ann", "key");
+        struct purchase other = sale_instances_buy(world, "ann", "other");
+        struct purchase newcomer = sale_instances_buy(world, "bob", "");
         if (rows[r].winner == OUTCOME_ALREADY_ORDERED) {
             assert_int_equal(again.outcome, OUTCOME_REPLAYED);
             assert_string_equal(again.order_id, first.order_id);
@@ -184,8 +184,8 @@ TEST(what_is_written_is_as_documented, struct sale_world *world)
     struct order order;
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        SALE_SHOPS(world, all[i], 9, .batch = 8);
-        struct purchase bought = sale_shops_buy(world, "ann", "key");
+        SALE_INSTANCES(world, all[i], 9, .batch = 8);
+        struct purchase bought = sale_instances_buy(world, "ann", "key");
         assert_int_equal(bought.outcome, OUTCOME_CREATED);
         assert_string_equal(bought.guard, all[i]);
         assert_in_range(order_id_ms(bought.order_id), clock_unix_ms() - 60000, clock_unix_ms());
@@ -210,13 +210,13 @@ TEST(what_is_written_is_as_documented, struct sale_world *world)
 
 TEST(a_holder_that_overslept_sells_nothing, struct sale_world *world)
 {
-    SALE_SHOPS(world, "mutex", 9, .batch = 8);
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    SALE_INSTANCES(world, "mutex", 9, .batch = 8);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
     pause_mode.client = world->client;
     pause_mode.key = world->keys.text[KEY_LOCK];
     sale_remember(world->client);
     atomic_store(&pause_mode.is_on, true);
-    struct purchase late = sale_shops_buy(world, "bob", "");
+    struct purchase late = sale_instances_buy(world, "bob", "");
     atomic_store(&pause_mode.is_on, false);
 
     assert_string_equal(sale_outcome_name(late.outcome), sale_outcome_name(OUTCOME_LOCK_TIMEOUT));
@@ -227,7 +227,7 @@ TEST(a_holder_that_overslept_sells_nothing, struct sale_world *world)
     lk_reply_free(lock);
     assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]));
     sale_assert_same(world->client, "a late sell");
-    sale_shops_told(world, "bob", OUTCOME_CREATED);
+    sale_instances_expect(world, "bob", OUTCOME_CREATED);
 }
 
 TEST(a_lock_that_is_not_given_back_costs_the_deadline_only, struct sale_world *world)
@@ -236,21 +236,21 @@ TEST(a_lock_that_is_not_given_back_costs_the_deadline_only, struct sale_world *w
     static const unsigned batches[] = {1, 8};
 
     for (size_t i = 0; i < COUNT_OF(locking) * COUNT_OF(batches); i++) {
-        SALE_SHOPS(world, locking[i / COUNT_OF(batches)], 9,
-                   .batch = batches[i % COUNT_OF(batches)], .deadline_ms = DEADLINE_MS);
+        SALE_INSTANCES(world, locking[i / COUNT_OF(batches)], 9,
+                       .batch = batches[i % COUNT_OF(batches)], .deadline_ms = DEADLINE_MS);
         assert_true(sale_do(world->client, "SET %s somebody PX 60000", world->keys.text[KEY_LOCK]));
         int64_t begin_ms = clock_mono_ms();
         is_refused(world, "ann", OUTCOME_LOCK_TIMEOUT);
         assert_in_range(clock_mono_ms() - begin_ms, DEADLINE_MS - 50, PATIENCE_MS);
         assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]));
-        sale_shops_told(world, "ann", OUTCOME_CREATED);
+        sale_instances_expect(world, "ann", OUTCOME_CREATED);
     }
 }
 
 TEST(a_lock_of_a_wrong_type_sells_nothing, struct sale_world *world)
 {
     for (size_t i = 0; i < COUNT_OF(locking); i++) {
-        SALE_SHOPS(world, locking[i], 9, .batch = 8, .deadline_ms = 200);
+        SALE_INSTANCES(world, locking[i], 9, .batch = 8, .deadline_ms = 200);
         assert_true(sale_do(world->client, "RPUSH %s x", world->keys.text[KEY_LOCK]));
         is_refused(world, "ann", OUTCOME_LOCK_TIMEOUT); /* SET NX sees a key: taken */
     }
@@ -259,9 +259,9 @@ TEST(a_lock_of_a_wrong_type_sells_nothing, struct sale_world *world)
 /* Each system counts by itself. */
 TEST(a_number_of_redis_says_nothing_about_one_of_postgres, struct sale_world *world)
 {
-    SALE_SHOPS(world, "postgres", 9, .batch = 8);
+    SALE_INSTANCES(world, "postgres", 9, .batch = 8);
     assert_true(sale_do(world->client, "SET seckill:{s}:fence 1000000"));
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
     assert_true(sale_number(world, "GET seckill:{s}:fence-postgres") > 0);
 }
 
@@ -287,19 +287,19 @@ TEST(what_was_decided_and_never_recorded_is_void_and_taken_back, struct sale_wor
     static const char *const guards[] = {"database", "skip-locked"};
 
     for (size_t i = 0; i < COUNT_OF(guards); i++) {
-        SALE_SHOPS(world, guards[i], 2, .batch = 8);
+        SALE_INSTANCES(world, guards[i], 2, .batch = 8);
         (void)lkp_ask(sale_postgres, "SET client_min_messages = warning");
         (void)lkp_ask(sale_postgres, "DROP SCHEMA IF EXISTS seckill CASCADE");
-        sale_shops_told(world, "ann", OUTCOME_CREATED);
+        sale_instances_expect(world, "ann", OUTCOME_CREATED);
         decide_for_cid(guards[i]);
-        sale_shops_told(world, "bob", OUTCOME_CREATED);
+        sale_instances_expect(world, "bob", OUTCOME_CREATED);
         sale_books_are(world, 2, 0, 3);
         assert_int_equal(sale_number(world, "HGET seckill:{s}:void dead"), 7);
         assert_string_equal(lkp_ask(sale_postgres, "SELECT string_agg(buyer, ' ' ORDER BY buyer)"
                                                    " FROM seckill.orders WHERE is_recorded"),
                             "ann bob");
         assert_string_equal(lkp_ask(sale_postgres, "SELECT count(*) FROM seckill.orders"), "2");
-        sale_shops_told(world, "dan", OUTCOME_SOLD_OUT);
+        sale_instances_expect(world, "dan", OUTCOME_SOLD_OUT);
     }
 }
 
@@ -315,8 +315,8 @@ TEST(a_spoilt_sale_is_unavailable_and_stays_as_it_is, struct sale_world *world)
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         for (size_t k = 0; k < COUNT_OF(spoils); k++) {
-            SALE_SHOPS(world, all[i], 9, .batch = 8);
-            sale_shops_told(world, "ann", OUTCOME_CREATED);
+            SALE_INSTANCES(world, all[i], 9, .batch = 8);
+            sale_instances_expect(world, "ann", OUTCOME_CREATED);
             if (strncmp(spoils[k], "RPUSH", 5) == 0) {
                 assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_ORDERS]));
             }
@@ -336,12 +336,12 @@ TEST(a_server_out_of_memory_is_unavailable_and_writes_nothing, struct sale_world
 
         if (guard->needs && guard->flaw) continue; /* what they have counted they never take back */
 
-        SALE_SHOPS(world, all[i], 9, .batch = 8);
-        sale_shops_told(world, "ann", OUTCOME_CREATED);
+        SALE_INSTANCES(world, all[i], 9, .batch = 8);
+        sale_instances_expect(world, "ann", OUTCOME_CREATED);
         assert_true(sale_do(world->client, "CONFIG SET maxmemory 1"));
         is_refused(world, "bob", is_refused_first ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN);
         assert_true(sale_do(world->client, "CONFIG SET maxmemory 0"));
-        sale_shops_told(world, "bob", OUTCOME_CREATED);
+        sale_instances_expect(world, "bob", OUTCOME_CREATED);
     }
 }
 
@@ -355,7 +355,7 @@ static bool gets_an_order(void *arg)
 {
     struct probe *probe = arg;
 
-    probe->last = sale_shops_buy(probe->world, probe->buyer, "again").outcome;
+    probe->last = sale_instances_buy(probe->world, probe->buyer, "again").outcome;
     return probe->last == OUTCOME_CREATED || probe->last == OUTCOME_REPLAYED;
 }
 
@@ -364,19 +364,19 @@ TEST(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself, struct sal
     for (size_t i = 0; i < COUNT_OF(sound); i++) {
         struct probe probe = {.world = world, .buyer = "bob"};
 
-        SALE_SHOPS(world, sound[i], 9, .batch = 8);
-        sale_shops_told(world, "ann", OUTCOME_CREATED);
+        SALE_INSTANCES(world, sound[i], 9, .batch = 8);
+        sale_instances_expect(world, "ann", OUTCOME_CREATED);
         sale_server_stop(&world->server, SIGTERM);
         for (int k = 0; k < 3; k++) {
             int64_t begin_ms = clock_mono_ms();
 
-            sale_shops_told(world, "bob", OUTCOME_STORE_UNAVAILABLE);
+            sale_instances_expect(world, "bob", OUTCOME_STORE_UNAVAILABLE);
             assert_true(clock_mono_ms() - begin_ms < PATIENCE_MS);
         }
         assert_true(sale_server_restart(&world->server));
         assert_true(sale_eventually(gets_an_order, &probe, 5000));
         assert_int_equal(probe.last, OUTCOME_CREATED); /* unavailable was the truth */
-        sale_shops_told(world, "ann", OUTCOME_ALREADY_ORDERED);
+        sale_instances_expect(world, "ann", OUTCOME_ALREADY_ORDERED);
     }
 }
 
@@ -389,11 +389,11 @@ TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip, struct sale_world 
         struct probe bob = {.world = world, .buyer = "bob"};
 
         world->answer_ms = ANSWER_MS;
-        SALE_SHOPS(world, sound[i], 9, .batch = 8, .deadline_ms = DEADLINE_MS);
+        SALE_INSTANCES(world, sound[i], 9, .batch = 8, .deadline_ms = DEADLINE_MS);
         assert_true(sale_eventually(gets_an_order, &ann, 5000));
         assert_true(sale_server_freeze(&world->server));
         int64_t begin_ms = clock_mono_ms();
-        struct purchase lost = sale_shops_buy(world, "bob", "again");
+        struct purchase lost = sale_instances_buy(world, "bob", "again");
         int64_t took_ms = clock_mono_ms() - begin_ms;
         sale_server_thaw(&world->server);
 
@@ -419,7 +419,7 @@ TEST(node_numbers_differ_and_are_given_back, struct sale_world *world)
     struct order_ids ids[NODES] = {{0}};
     int numbers[NODES];
 
-    SALE_SHOPS(world, "mutex", 1, .batch = 8);
+    SALE_INSTANCES(world, "mutex", 1, .batch = 8);
     for (size_t i = 0; i < NODES; i++) {
         nodes[i] =
             order_node_new(i % 2 == 0 ? world->client : world->shops[0].client, NULL, &ids[i]);
@@ -439,7 +439,7 @@ TEST(node_numbers_differ_and_are_given_back, struct sale_world *world)
 
 TEST(two_instances_never_make_the_same_order_id, struct sale_world *world)
 {
-    SALE_SHOPS(world, "script", 9, .batch = 8);
+    SALE_INSTANCES(world, "script", 9, .batch = 8);
     struct purchase one = {.buyer = "ann", .key = ""};
     struct purchase two = {.buyer = "bob", .key = ""};
     (void)group_commit_sell(world->shops[0].group, "s", &one);

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "test/support/app_support.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -78,7 +78,8 @@ static void open_sale(struct sale_world *world, const char *guard, int64_t units
     memset(&seam, 0, sizeof seam);
     seam.world = world;
     seam.place = strcmp(guard, "watch") == 0 ? AFTER_READING : BEFORE_SCRIPT;
-    SALE_SHOPS(world, guard, units, .batch = 8, .lease_ms = LEASE_MS, .deadline_ms = deadline_ms);
+    SALE_INSTANCES(world, guard, units, .batch = 8, .lease_ms = LEASE_MS,
+                   .deadline_ms = deadline_ms);
 }
 
 /* ---- mutex-watchdog ---------------------------------------------------------------------------------------- */
@@ -104,7 +105,7 @@ TEST(the_watchdog_keeps_the_lease_of_a_slow_holder, struct sale_world *world)
 {
     open_sale(world, "mutex-watchdog", 5, 0);
     seam.meanwhile = await_a_renewal;
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
     assert_true(was_renewed);
     assert_true(lease_is_over(world)); /* released, not renewed for ever */
     sale_books_are(world, 1, 4, 2);
@@ -119,7 +120,7 @@ TEST(a_watched_holder_that_overslept_sells_nothing, struct sale_world *world)
 {
     open_sale(world, "mutex-watchdog", 5, 0);
     seam.meanwhile = lose_the_lock;
-    sale_shops_told(world, "ann", OUTCOME_LOCK_TIMEOUT);
+    sale_instances_expect(world, "ann", OUTCOME_LOCK_TIMEOUT);
     sale_books_are(world, 0, 5, 1);
     assert_int_equal(sale_number(world, "EXISTS seckill:{s}:lock"), 1); /* theirs, left alone */
 }
@@ -129,14 +130,14 @@ TEST(a_watched_holder_that_overslept_sells_nothing, struct sale_world *world)
 static void somebody_buys(struct sale_world *world)
 {
     seam.meanwhile = NULL;
-    (void)sale_shops_buy_in(world, 1, "bob", "");
+    (void)sale_instances_buy_in(world, 1, "bob", "");
 }
 
 TEST(what_changed_in_between_is_read_again, struct sale_world *world)
 {
     open_sale(world, "watch", 5, 0);
     seam.meanwhile = somebody_buys;
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
     assert_int_equal(seam.session_calls, 6); /* read, somebody's two, refused; read, written */
     sale_books_are(world, 2, 3, 3);
 }
@@ -145,7 +146,7 @@ TEST(the_last_unit_goes_to_one, struct sale_world *world)
 {
     open_sale(world, "watch", 1, 0);
     seam.meanwhile = somebody_buys;
-    sale_shops_told(world, "ann", OUTCOME_SOLD_OUT);
+    sale_instances_expect(world, "ann", OUTCOME_SOLD_OUT);
     sale_books_are(world, 1, 0, 2);
 }
 
@@ -174,7 +175,7 @@ TEST(each_thing_that_is_read_is_watched, struct sale_world *world)
         open_sale(world, "watch", 5, 0);
         seam.command = rows[i].command;
         seam.meanwhile = run_command;
-        sale_shops_told(world, "ann", rows[i].expected);
+        sale_instances_expect(world, "ann", rows[i].expected);
         assert_true(seam.session_calls >= 3); /* what was read first did not count */
     }
 }
@@ -186,7 +187,7 @@ TEST(a_refusal_is_validated_like_a_sale, struct sale_world *world)
     assert_true(sale_do(world->client, "SET seckill:{s}:stock 0"));
     seam.command = "HSET seckill:{s}:orders ann 17:held:";
     seam.meanwhile = run_command;
-    sale_shops_told(world, "ann", OUTCOME_ALREADY_ORDERED);
+    sale_instances_expect(world, "ann", OUTCOME_ALREADY_ORDERED);
     assert_int_equal(seam.session_calls, 4);
 }
 
@@ -203,7 +204,7 @@ TEST(a_conflict_without_end_is_a_lock_timeout, struct sale_world *world)
     seam.meanwhile = touch_the_stock;
     seam.stays = true;
     int64_t begin_ms = clock_mono_ms();
-    sale_shops_told(world, "ann", OUTCOME_LOCK_TIMEOUT);
+    sale_instances_expect(world, "ann", OUTCOME_LOCK_TIMEOUT);
     assert_in_range(clock_mono_ms() - begin_ms, DEADLINE_MS / 2, PATIENCE_MS);
     assert_true(seam.session_calls >= 4); /* it did try again */
     sale_books_are(world, 0, 5, 1);
@@ -232,9 +233,10 @@ TEST(a_lost_answer_is_settled, struct sale_world *world)
         open_sale(world, "watch", 5, 0);
         seam.fail_at = rows[i].fail_at;
         seam.how = rows[i].how;
-        sale_shops_told(world, "ann", rows[i].expected);
+        sale_instances_expect(world, "ann", rows[i].expected);
         sale_books_are(world, rows[i].orders, 5 - rows[i].orders, 1 + rows[i].orders);
-        sale_shops_told(world, "ann", rows[i].orders ? OUTCOME_ALREADY_ORDERED : OUTCOME_CREATED);
+        sale_instances_expect(world, "ann",
+                              rows[i].orders ? OUTCOME_ALREADY_ORDERED : OUTCOME_CREATED);
         sale_books_are(world, 1, 4, 2);
     }
 }
@@ -254,10 +256,10 @@ TEST(a_transaction_that_comes_late_is_refused, struct sale_world *world)
     open_sale(world, "watch", 5, 0);
     seam.fail_at = 2; /* so that the void hash has this process' field */
     seam.how = LOST_ON_THE_WAY;
-    sale_shops_told(world, "ann", OUTCOME_STORE_UNAVAILABLE);
+    sale_instances_expect(world, "ann", OUTCOME_STORE_UNAVAILABLE);
     assert_int_equal(sale_number(world, "HLEN seckill:{s}:void"), 1);
     seam.meanwhile = void_the_attempt;
-    sale_shops_told(world, "ann", OUTCOME_STORE_UNAVAILABLE);
+    sale_instances_expect(world, "ann", OUTCOME_STORE_UNAVAILABLE);
     assert_int_equal(seam.session_calls, 5); /* read, refused; read again: given up */
     sale_books_are(world, 0, 5, 1);
 }

@@ -7,7 +7,7 @@
  * link: -Wl,--wrap=lk_reply_count,--wrap=lk_reply_at,--wrap=lk_reply_free
  */
 #include "base/clock.h"
-#include "guards/hand/purchase_eval.h"
+#include "guards/shared/purchase_eval.h"
 #include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])

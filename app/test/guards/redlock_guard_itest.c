@@ -4,15 +4,15 @@
  */
 #include <pthread.h>
 
-#include "test/support/app_many.h"
+#include "test/support/app_topology.h"
 
 enum { SERVERS = 3, SOON_MS = 10000, OUT_SIZE = 4096, URLS_SIZE = 512 };
 
 struct fixture {
     struct lks_server *servers[SERVERS];
-    struct app_process redis; /* where the stock is */
-    struct app_many with;     /* an instance with --redlock */
-    struct app_many without;  /* another one, on the same Redis */
+    struct app_process redis;    /* where the stock is */
+    struct app_topology with;    /* an instance with --redlock */
+    struct app_topology without; /* another one, on the same Redis */
     char urls[URLS_SIZE];
     char out[OUT_SIZE];
 };
@@ -37,17 +37,17 @@ BEFORE_EACH()
     for (size_t i = 0; i < SERVERS; i++)
         fixture.servers[i] = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     join_urls(all, SERVERS);
-    app_many_begin(&fixture.with);
+    app_topology_begin(&fixture.with);
     assert_true(app_start_redis(&fixture.redis, fixture.with.dir));
-    app_many_begin(&fixture.without);
+    app_topology_begin(&fixture.without);
 }
 
 AFTER_EACH()
 {
-    app_many_end(&fixture.without);
+    app_topology_end(&fixture.without);
     (void)app_stop(&fixture.with.service);
     (void)app_stop(&fixture.redis);
-    app_many_end(&fixture.with);
+    app_topology_end(&fixture.with);
     for (size_t i = 0; i < SERVERS; i++)
         lks_server_stop(fixture.servers[i]);
 }
@@ -64,61 +64,62 @@ static void start_instances(void)
 
 TEST(with_one_server_down_it_sells_and_with_two_it_does_not)
 {
-    struct app_many *shop = &fixture.with;
+    struct app_topology *shop = &fixture.with;
 
     start_instances();
-    assert_int_equal(app_many_create(shop, "cup", 4, "redlock"), 201);
-    assert_int_equal(app_many_buy(shop, "cup", "ann", "k"), 201);
-    assert_int_equal(app_many_buy(shop, "cup", "ann", "k"), 201);
+    assert_int_equal(app_topology_create(shop, "cup", 4, "redlock"), 201);
+    assert_int_equal(app_topology_buy(shop, "cup", "ann", "k"), 201);
+    assert_int_equal(app_topology_buy(shop, "cup", "ann", "k"), 201);
     lks_server_kill(fixture.servers[1]);
-    assert_int_equal(app_many_buy(shop, "cup", "bob", NULL), 201);
+    assert_int_equal(app_topology_buy(shop, "cup", "bob", NULL), 201);
     lks_server_kill(fixture.servers[2]);
-    assert_int_equal(app_many_buy(shop, "cup", "cid", NULL), 503);
+    assert_int_equal(app_topology_buy(shop, "cup", "cid", NULL), 503);
     assert_true(app_is_problem(&shop->reply, 503, "store-unavailable"));
-    assert_int_equal(app_many_look_up(shop, "cup", "cid"), 404); /* surely not executed */
+    assert_int_equal(app_topology_look_up(shop, "cup", "cid"), 404); /* surely not executed */
     lks_server_restart(fixture.servers[1]);
-    LKS_EVENTUALLY(app_many_buy(shop, "cup", "cid", NULL) == 201, SOON_MS);
-    LKS_EVENTUALLY(app_many_buy(shop, "cup", "dan", NULL) == 201, SOON_MS);
-    assert_int_equal(app_many_buy(shop, "cup", "eve", NULL), 409);
-    app_many_assert_books(shop, "cup", 4, 0);
-    assert_true(
-        app_many_metric(shop, "seckill_orders_total{guard=\"redlock\",outcome=\"created\"}") == 4);
-    assert_true(app_many_metric(shop, "seckill_lock_hold_seconds_count{guard=\"redlock\"}") >= 4);
+    LKS_EVENTUALLY(app_topology_buy(shop, "cup", "cid", NULL) == 201, SOON_MS);
+    LKS_EVENTUALLY(app_topology_buy(shop, "cup", "dan", NULL) == 201, SOON_MS);
+    assert_int_equal(app_topology_buy(shop, "cup", "eve", NULL), 409);
+    app_topology_assert_books(shop, "cup", 4, 0);
+    assert_true(app_topology_metric(
+                    shop, "seckill_orders_total{guard=\"redlock\",outcome=\"created\"}") == 4);
+    assert_true(app_topology_metric(shop, "seckill_lock_hold_seconds_count{guard=\"redlock\"}") >=
+                4);
 }
 
 TEST(a_server_that_hangs_costs_nothing)
 {
-    struct app_many *shop = &fixture.with;
+    struct app_topology *shop = &fixture.with;
     char user[16];
 
     start_instances();
-    assert_int_equal(app_many_create(shop, "cup", 50, "redlock"), 201);
+    assert_int_equal(app_topology_create(shop, "cup", 50, "redlock"), 201);
     lks_server_pause(fixture.servers[0]);
     double began_ms = lks_now_ms();
     for (unsigned i = 0; i < 20; i++) {
         (void)snprintf(user, sizeof user, "u%u", i);
-        assert_int_equal(app_many_buy(shop, "cup", user, NULL), 201);
+        assert_int_equal(app_topology_buy(shop, "cup", user, NULL), 201);
     }
     double took_ms = lks_now_ms() - began_ms;
     print_message("# 20 purchases in %.0f ms beside a server that hangs\n", took_ms);
     assert_true(took_ms < 3500); /* 20 waits for it would be 4000 */
     lks_server_resume(fixture.servers[0]);
-    app_many_assert_books(shop, "cup", 20, 30);
+    app_topology_assert_books(shop, "cup", 20, 30);
 }
 
 TEST(while_somebody_holds_a_majority_nothing_is_sold)
 {
-    struct app_many *shop = &fixture.with;
+    struct app_topology *shop = &fixture.with;
 
     start_instances();
-    assert_int_equal(app_many_create(shop, "cup", 2, "redlock"), 201);
+    assert_int_equal(app_topology_create(shop, "cup", 2, "redlock"), 201);
     for (size_t i = 0; i < 2; i++)
         LKS_DO(fixture.servers[i], "SET", "seckill:{cup}:lock", "another's", "PX", "60000");
-    assert_int_equal(app_many_buy(shop, "cup", "ann", NULL), 503);
+    assert_int_equal(app_topology_buy(shop, "cup", "ann", NULL), 503);
     assert_true(app_is_problem(&shop->reply, 503, "lock-timeout"));
     LKS_DO(fixture.servers[1], "DEL", "seckill:{cup}:lock");
-    LKS_EVENTUALLY(app_many_buy(shop, "cup", "ann", NULL) == 201, SOON_MS);
-    app_many_assert_books(shop, "cup", 1, 1);
+    LKS_EVENTUALLY(app_topology_buy(shop, "cup", "ann", NULL) == 201, SOON_MS);
+    app_topology_assert_books(shop, "cup", 1, 1);
 }
 
 static void *buy_for_ann(void *arg)
@@ -141,32 +142,32 @@ TEST(a_holder_that_pauses_past_its_lease_sells_no_unit_twice)
 
     assert_true(app_start(&fixture.with.service, fixture.with.dir, pausing));
     assert_true(app_start(&fixture.without.service, fixture.without.dir, other));
-    assert_int_equal(app_many_create(&fixture.with, "cup", 1, "redlock"), 201);
+    assert_int_equal(app_topology_create(&fixture.with, "cup", 1, "redlock"), 201);
     double began_ms = lks_now_ms();
     assert_int_equal(pthread_create(&thread, NULL, buy_for_ann, &ann), 0);
     LKS_EVENTUALLY(LKS_INTEGER(fixture.servers[0], "EXISTS", "seckill:{cup}:lock") == 1, SOON_MS);
-    LKS_EVENTUALLY(app_many_buy(&fixture.without, "cup", "bob", NULL) == 201, SOON_MS);
+    LKS_EVENTUALLY(app_topology_buy(&fixture.without, "cup", "bob", NULL) == 201, SOON_MS);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(lks_now_ms() - began_ms >= PAUSE_MS);
     assert_true(app_is_problem(&ann, 409, "sold-out"));
-    app_many_assert_books(&fixture.without, "cup", 1, 0);
+    app_topology_assert_books(&fixture.without, "cup", 1, 0);
 }
 
 TEST(an_instance_without_servers_says_so)
 {
     start_instances();
-    assert_int_equal(app_many_create(&fixture.without, "pot", 1, "redlock"), 403);
+    assert_int_equal(app_topology_create(&fixture.without, "pot", 1, "redlock"), 403);
     assert_true(app_is_problem(&fixture.without.reply, 403, "forbidden"));
     assert_string_equal(app_member(&fixture.without.reply, "field"), "guard");
     assert_non_null(strstr(app_member(&fixture.without.reply, "detail"), "--redlock"));
-    assert_int_equal(app_many_create(&fixture.with, "cup", 1, "redlock"), 201);
-    assert_int_equal(app_many_buy(&fixture.without, "cup", "ann", NULL), 503);
+    assert_int_equal(app_topology_create(&fixture.with, "cup", 1, "redlock"), 201);
+    assert_int_equal(app_topology_buy(&fixture.without, "cup", "ann", NULL), 503);
     assert_true(app_is_problem(&fixture.without.reply, 503, "store-unavailable"));
     assert_non_null(strstr(app_member(&fixture.without.reply, "detail"), "--redlock"));
-    assert_true(app_many_metric(
+    assert_true(app_topology_metric(
                     &fixture.without,
                     "seckill_orders_total{guard=\"unknown\",outcome=\"guard-unavailable\"}") == 1);
-    assert_int_equal(app_many_buy(&fixture.with, "cup", "ann", NULL), 201);
+    assert_int_equal(app_topology_buy(&fixture.with, "cup", "ann", NULL), 201);
 }
 
 static void assert_refused(const char *says)
@@ -211,8 +212,8 @@ TEST(passwords_are_used_and_not_shown)
     (void)snprintf(url, sizeof url, "redis://:geheim@127.0.0.1:%d", locked->port);
     assert_true(app_start(&fixture.with.service, fixture.with.dir, args));
     assert_null(strstr(fixture.with.service.redis, "geheim"));
-    assert_int_equal(app_many_create(&fixture.with, "cup", 1, "redlock"), 201);
-    assert_int_equal(app_many_buy(&fixture.with, "cup", "ann", NULL), 201);
+    assert_int_equal(app_topology_create(&fixture.with, "cup", 1, "redlock"), 201);
+    assert_int_equal(app_topology_buy(&fixture.with, "cup", "ann", NULL), 201);
     (void)app_stop(&fixture.with.service);
     const char *log = app_file(fixture.with.dir, "seckilld.log");
     assert_non_null(strstr(log, "cup"));
@@ -240,8 +241,8 @@ TEST(a_server_may_have_a_password_of_its_own)
     (void)fputs("geheim\n", file);
     (void)fclose(file);
     assert_true(app_start(&fixture.with.service, fixture.with.dir, args));
-    assert_int_equal(app_many_create(&fixture.with, "cup", 1, "redlock"), 201);
-    assert_int_equal(app_many_buy(&fixture.with, "cup", "ann", NULL), 201);
+    assert_int_equal(app_topology_create(&fixture.with, "cup", 1, "redlock"), 201);
+    assert_int_equal(app_topology_buy(&fixture.with, "cup", "ann", NULL), 201);
     (void)app_stop(&fixture.with.service);
     lks_server_stop(other);
     lks_server_stop(stock);

@@ -42,8 +42,7 @@ TEST(a_language_is_read_from_nothing_else_than_its_query)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         enum lab_language language = LAB_ENGLISH;
 
-        assert_int_equal(lab_documents_language_is_read(cases[i].query, &language),
-                         cases[i].is_valid);
+        assert_int_equal(lab_documents_read_language(cases[i].query, &language), cases[i].is_valid);
         if (cases[i].is_valid) assert_int_equal(language, cases[i].language);
     }
 }

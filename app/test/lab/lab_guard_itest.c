@@ -92,7 +92,7 @@ TEST(a_switch_is_of_one_sale_on_one_instance, struct app_lab *self)
     assert_int_equal(sample(&other, by_mutex), 1);
 
     show_as_operator(self, &self->service, ADMIN_SALES "/cup");
-    app_says(&self->reply, 200, "{`guard`:`mutex`,`guardHere`:`none`}");
+    app_assert_answer(&self->reply, 200, "{`guard`:`mutex`,`guardHere`:`none`}");
     show_as_operator(self, &self->service, ADMIN_SALES);
     assert_non_null(strstr(self->reply.body, "\"guardHere\":\"none\""));
     show_as_operator(self, &self->service, ADMIN_SALES "/tea");

@@ -14,7 +14,7 @@
 #include "lab/plays/scenarios.h"
 #include "lab/show/render.h"
 #include "lab/stage/stage.h"
-#include "lab/stage/stage_inside.h"
+#include "lab/stage/stage_internal.h"
 #include "start/private_server.h"
 #include "test/support/app_lab.h"
 #include "test/support/testing.h"

@@ -206,7 +206,7 @@ TEST(only_so_many_sales_are_shown, struct app_fixture *self)
     assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-000\"}") == 0);
     assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-204\"}") == -1);
     assert_true(app_metric(self, "seckill_sales_left_out") == 5);
-    lk_reply_free(app_tell_redis(self->redis.redis, "SET seckill:{s-204}:stock 3"));
+    lk_reply_free(app_redis_command(self->redis.redis, "SET seckill:{s-204}:stock 3"));
     assert_soon(self, "seckill_stock_drift_units{sale=\"s-204\"}", -2); /* what is wrong is seen */
     assert_true(app_metric(self, "seckill_sales_left_out") == 5);
 }
@@ -221,17 +221,17 @@ TEST(who_sells_is_seen_and_who_was_over_an_hour_ago_is_not, struct app_fixture *
         assert_true(app_create_sale(&self->service, self->dir, words));
         (void)snprintf(words, sizeof words, "HSET seckill:{s-%03d}:sale %s", i,
                        i % 2 ? "state ended ended_ms 1000" : "ends_ms 1000");
-        lk_reply_free(app_tell_redis(self->redis.redis, words));
+        lk_reply_free(app_redis_command(self->redis.redis, words));
     }
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"z\",\"stock\":1}"));
     assert_soon(self, "seckill_stock_remaining_units{sale=\"z\"}", 1);
     assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-000\"}") == -1);
     assert_true(app_metric(self, "seckill_sales_left_out") == 0);
-    lk_reply_free(app_tell_redis(self->redis.redis, "SET seckill:{s-007}:stock 3"));
+    lk_reply_free(app_redis_command(self->redis.redis, "SET seckill:{s-007}:stock 3"));
     assert_soon(self, "seckill_stock_drift_units{sale=\"s-007\"}",
                 -2); /* wrong: until it is archived */
     assert_int_equal(app_operate(self, "POST", "/api/v1/admin/sales/z/end", ""), 200);
-    lk_reply_free(app_tell_redis(self->redis.redis, "SET seckill:{z}:stock 3"));
+    lk_reply_free(app_redis_command(self->redis.redis, "SET seckill:{z}:stock 3"));
     assert_soon(self, "seckill_stock_drift_units{sale=\"z\"}", -2); /* it was just now */
 }
 

@@ -27,7 +27,7 @@ APP_FOLDER();
 
 static void tell(struct app_fixture *self, const char *command)
 {
-    lk_reply *reply = app_tell_redis(self->redis.redis, command);
+    lk_reply *reply = app_redis_command(self->redis.redis, command);
 
     assert_true(reply && lk_reply_type_of(reply) != LK_REPLY_ERROR);
     lk_reply_free(reply);
@@ -36,7 +36,7 @@ static void tell(struct app_fixture *self, const char *command)
 /* How often a SET was executed. */
 static long long count_sets(struct app_fixture *self)
 {
-    lk_reply *reply = app_tell_redis(self->redis.redis, "INFO commandstats");
+    lk_reply *reply = app_redis_command(self->redis.redis, "INFO commandstats");
     const char *text = lk_reply_bytes(reply).data;
     const char *at = text ? strstr(text, "cmdstat_set:calls=") : NULL;
     long long number = at ? strtoll(strchr(at, '=') + 1, NULL, 10) : 0;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "sell/expirer.h"
 #include "store/store_admin.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 enum { WINDOW_MS = 1000, SOON_MS = 5000, EXPIRERS = 2 };
@@ -27,7 +27,7 @@ static void open_shops(struct sale_world *world, struct expirer *out[EXPIRERS], 
 {
     struct sale sale = {.id = "p", .title = "p", .guard = "mutex", .initial = units};
 
-    SALE_SHOPS(world, "mutex", 1, .batch = 64);
+    SALE_INSTANCES(world, "mutex", 1, .batch = 64);
     sale.payment = (struct sale_payment){.window_ms = WINDOW_MS, .amount = 5, .currency = "CNY"};
     assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);
     atomic_store(&refused, 0);
@@ -38,7 +38,7 @@ static void open_shops(struct sale_world *world, struct expirer *out[EXPIRERS], 
                                                        .on_step = note,
                                                        .on_step_arg = &expired[i]});
         assert_non_null(out[i]);
-        expirer_watch(out[i], "p");
+        expirer_add(out[i], "p");
     }
 }
 
@@ -157,8 +157,8 @@ TEST(two_believers_return_a_unit_once, struct sale_world *world)
     assert_int_equal(store_expire_orders(world->shops[1].store, "p", 9000000000000001, &done, NULL),
                      STORE_OK);
     assert_int_equal(done.expired, 3);
-    expirer_look(expirers[0], "p"); /* and one that does not lead looks besides */
-    expirer_look(expirers[1], "p");
+    expirer_wake(expirers[0], "p"); /* and one that does not lead looks besides */
+    expirer_wake(expirers[1], "p");
     int64_t until_ms = clock_mono_ms() + SOON_MS;
     while (left(world) < UNITS && clock_mono_ms() < until_ms)
         clock_pause_ms(5);
@@ -170,7 +170,7 @@ TEST(two_believers_return_a_unit_once, struct sale_world *world)
 /* Of sales that nothing is paid for later, nobody is asked, and no lock taken. */
 TEST(without_such_a_sale_it_asks_once_and_is_silent, struct sale_world *world)
 {
-    SALE_SHOPS(world, "mutex", 1, .batch = 64);
+    SALE_INSTANCES(world, "mutex", 1, .batch = 64);
     struct expirer *expirer = expirer_new(&(struct expirer_options){
         .client = world->shops[0].client, .store = world->shops[0].store});
 

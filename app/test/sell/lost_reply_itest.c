@@ -18,7 +18,7 @@
 #include "store/store_pay.h"
 #include "store/store_segments.h"
 #include "store/store_waiting.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -268,14 +268,14 @@ static struct guard_result sell_batch(struct sale_world *world, struct sell *sel
 static void begin(struct sale_world *world, struct sell *sell, const char *guard, bool is_warm)
 {
     forget_late();
-    SALE_SHOPS(world, guard, UNITS, .batch = 8);
+    SALE_INSTANCES(world, guard, UNITS, .batch = 8);
     *sell = (struct sell){.guard = guards_find(guard),
                           .purchase = lk_script_new(app_scripts_named("purchase")),
                           .resolve = lk_script_new(app_scripts_named("resolve")),
                           .fenced = APP_SCRIPTS_JOIN("fence_check", "purchase"),
                           .limit_ms = LIMIT_MS};
     assert_true(sell->guard && sell->purchase && sell->resolve && sell->fenced);
-    assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(sale_instances_buy(world, "ann", "").outcome, OUTCOME_CREATED);
     if (!is_warm) assert_true(sale_do(world->client, "SCRIPT FLUSH"));
 }
 
@@ -561,10 +561,10 @@ static store_status cancel_through(struct sale_world *world, struct fault_plan *
     cancel_end end = CANCEL_NO_ORDER;
 
     forget_late();
-    SALE_SHOPS(world, "mutex", UNITS, .batch = 8);
+    SALE_INSTANCES(world, "mutex", UNITS, .batch = 8);
     assert_true(sale_do(world->client, "HSET %s window_ms 60000 amount 5 currency CNY",
                         world->keys.text[KEY_SALE]));
-    struct purchase bought = sale_shops_buy(world, "ann", "");
+    struct purchase bought = sale_instances_buy(world, "ann", "");
     assert_int_equal(bought.outcome, OUTCOME_CREATED);
     (void)snprintf(order.id, sizeof order.id, "%s", bought.order_id);
     set_faults(plan, 1);
@@ -628,7 +628,7 @@ TEST(a_place_asked_for_through_any_fault_is_one_place, struct sale_world *world)
 
             plan.first++;
             forget_late();
-            SALE_SHOPS(world, "mutex", UNITS, .batch = 8);
+            SALE_INSTANCES(world, "mutex", UNITS, .batch = 8);
             assert_true(sale_do(world->client, "HSET %s admit 1", world->keys.text[KEY_SALE]));
             set_faults(&plan, 1);
             store_status status =
@@ -670,7 +670,7 @@ static void put_up_segments(struct sale_world *world)
 
     assert_int_equal(segment_home("ann", 2), segment_home("cid", 2));
     assert_int_not_equal(segment_home("ann", 2), segment_home("bob", 2));
-    SALE_SHOPS(world, "mutex", UNITS, .batch = 1);
+    SALE_INSTANCES(world, "mutex", UNITS, .batch = 1);
     sale.segments.count = 2;
     assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);
     (void)group_commit_sell(world->shops[0].group, "m", &purchase);

@@ -4,12 +4,12 @@
 #include <pthread.h>
 
 #include "sell/pay_batch.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 enum { THREADS = 32, EACH = 40, ORDERS = THREADS * EACH };
 
-struct crowd {
+struct conn_scheduler {
     struct pay_batch *batch;
     char ids[ORDERS][ORDER_ID_MAX];
     int results[ORDERS][2];
@@ -17,12 +17,13 @@ struct crowd {
 };
 
 struct member {
-    struct crowd *crowd;
+    struct conn_scheduler *crowd;
     size_t number;
     pthread_t thread;
 };
 
-static int tell(struct crowd *crowd, const char *sale, const char *buyer, const char *order)
+static int tell(struct conn_scheduler *crowd, const char *sale, const char *buyer,
+                const char *order)
 {
     struct pay_wish wish = {
         .sale_id = sale, .event = {buyer, "succeeded", buyer, order, buyer, "5", "CNY", PAY_LATE}};
@@ -35,7 +36,7 @@ static int tell(struct crowd *crowd, const char *sale, const char *buyer, const 
 static void *pay(void *arg)
 {
     const struct member *self = arg;
-    struct crowd *crowd = self->crowd;
+    struct conn_scheduler *crowd = self->crowd;
 
     for (size_t i = self->number * EACH; i < (self->number + 1) * EACH; i++) {
         char buyer[24];
@@ -48,11 +49,11 @@ static void *pay(void *arg)
     return NULL;
 }
 
-static void put_up(struct sale_world *world, struct crowd *crowd)
+static void put_up(struct sale_world *world, struct conn_scheduler *crowd)
 {
     struct sale sale = {.id = "p", .title = "p", .guard = "mutex", .initial = ORDERS};
 
-    SALE_SHOPS(world, "mutex", 1, .batch = 64);
+    SALE_INSTANCES(world, "mutex", 1, .batch = 64);
     sale.payment = (struct sale_payment){.window_ms = 3600000, .amount = 5, .currency = "CNY"};
     assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);
     for (int i = 0; i < ORDERS; i++) {
@@ -68,7 +69,7 @@ static void put_up(struct sale_world *world, struct crowd *crowd)
 
 TEST(each_of_a_crowd_gets_its_own_answer, struct sale_world *world)
 {
-    static struct crowd crowd;
+    static struct conn_scheduler crowd;
     struct member members[THREADS];
 
     put_up(world, &crowd);

@@ -9,7 +9,7 @@
 #include "sell/segments.h"
 #include "store/store_admin.h"
 #include "store/store_pay.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 enum { BUYERS = 400, UNITS = 90, THREADS = 8, SEGMENTS = 5 };
@@ -36,7 +36,7 @@ static void put_up(int64_t units, unsigned segments, unsigned batch)
 {
     struct sale sale = {.id = "m", .title = "t", .guard = "mutex", .initial = units};
 
-    SALE_SHOPS(world, "mutex", 1, .batch = batch);
+    SALE_INSTANCES(world, "mutex", 1, .batch = batch);
     sale.segments.count = segments;
     assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);
 }
@@ -140,14 +140,14 @@ TEST(the_last_unit_is_sold_wherever_it_is)
     books_are(3, 0);
 }
 
-struct crowd {
+struct conn_scheduler {
     unsigned from;
     unsigned created, sold_out, others;
 };
 
 static void *buy_many(void *arg)
 {
-    struct crowd *crowd = arg;
+    struct conn_scheduler *crowd = arg;
     char name[16];
 
     for (unsigned i = crowd->from; i < BUYERS; i += THREADS / 2) {
@@ -164,13 +164,13 @@ static void *buy_many(void *arg)
 static void sell_to_crowd(unsigned batch)
 {
     pthread_t threads[THREADS];
-    struct crowd crowds[THREADS];
+    struct conn_scheduler crowds[THREADS];
     unsigned created = 0;
     unsigned sold_out = 0;
 
     put_up(UNITS, SEGMENTS, batch);
     for (unsigned i = 0; i < THREADS; i++) {
-        crowds[i] = (struct crowd){.from = i % (THREADS / 2)};
+        crowds[i] = (struct conn_scheduler){.from = i % (THREADS / 2)};
         assert_int_equal(pthread_create(&threads[i], NULL, buy_many, &crowds[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++) {
@@ -352,7 +352,7 @@ TEST(a_patch_is_of_all_segments_and_a_creation_that_failed_leaves_nothing)
     struct sale_step_end end;
     struct sale part;
 
-    SALE_SHOPS(world, "mutex", 1, .batch = 8);
+    SALE_INSTANCES(world, "mutex", 1, .batch = 8);
     sale.segments.count = 3;
     sale.waiting.admit = 5;
     assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);

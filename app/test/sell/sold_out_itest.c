@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "store/store_admin.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 enum { UNITS = 3, LOST_MS = 100, SOON_MS = 10000 };
@@ -29,35 +29,35 @@ static bool answers_from_memory(void *arg)
     int64_t before = scripts_run(world);
     bool is_known = true;
 
-    for (size_t shop = 0; shop < SALE_SHOPS; shop++)
-        is_known &= sale_shops_buy_in(world, shop, "late", "").outcome == OUTCOME_SOLD_OUT;
+    for (size_t shop = 0; shop < SALE_INSTANCES; shop++)
+        is_known &= sale_instances_buy_in(world, shop, "late", "").outcome == OUTCOME_SOLD_OUT;
     return is_known && scripts_run(world) == before;
 }
 
 static void sell_out(struct sale_world *world, const char *guard,
                      const struct group_commit_options *options)
 {
-    sale_shops_open(world, guard, UNITS, options);
-    assert_int_equal(sale_shops_buy_in(world, 0, "ann", "k1").outcome, OUTCOME_CREATED);
-    assert_int_equal(sale_shops_buy_in(world, 1, "bob", "").outcome, OUTCOME_CREATED);
-    sale_shops_told(world, "cid", OUTCOME_CREATED);
+    sale_instances_open(world, guard, UNITS, options);
+    assert_int_equal(sale_instances_buy_in(world, 0, "ann", "k1").outcome, OUTCOME_CREATED);
+    assert_int_equal(sale_instances_buy_in(world, 1, "bob", "").outcome, OUTCOME_CREATED);
+    sale_instances_expect(world, "cid", OUTCOME_CREATED);
 }
 
 TEST(winners_and_latecomers_are_answered_from_memory, struct sale_world *world)
 {
     sell_out(world, "mutex", &in_batches);
-    struct purchase before = sale_shops_buy_in(world, 0, "ann", "k1");
+    struct purchase before = sale_instances_buy_in(world, 0, "ann", "k1");
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
 
-    for (size_t shop = 0; shop < SALE_SHOPS; shop++) {
-        struct purchase again = sale_shops_buy_in(world, shop, "ann", "k1");
+    for (size_t shop = 0; shop < SALE_INSTANCES; shop++) {
+        struct purchase again = sale_instances_buy_in(world, shop, "ann", "k1");
 
         assert_int_equal(again.outcome, OUTCOME_REPLAYED);
         assert_string_equal(again.order_id, before.order_id);
         assert_string_equal(again.guard, "mutex");
-        assert_int_equal(sale_shops_buy_in(world, shop, "ann", "k2").outcome,
+        assert_int_equal(sale_instances_buy_in(world, shop, "ann", "k2").outcome,
                          OUTCOME_ALREADY_ORDERED);
-        assert_int_equal(sale_shops_buy_in(world, shop, "bob", "").outcome,
+        assert_int_equal(sale_instances_buy_in(world, shop, "bob", "").outcome,
                          OUTCOME_ALREADY_ORDERED);
     }
 }
@@ -75,7 +75,7 @@ static void restock(struct sale_world *world, int units)
 
 static bool dan_gets_one(void *arg)
 {
-    return sale_shops_buy_in(arg, 0, "dan", "k").outcome == OUTCOME_CREATED;
+    return sale_instances_buy_in(arg, 0, "dan", "k").outcome == OUTCOME_CREATED;
 }
 
 TEST(a_new_epoch_is_seen_by_every_instance, struct sale_world *world)
@@ -85,9 +85,9 @@ TEST(a_new_epoch_is_seen_by_every_instance, struct sale_world *world)
     restock(world, 2);
 
     assert_true(sale_eventually(dan_gets_one, world, SOON_MS));
-    assert_int_equal(sale_shops_buy_in(world, 1, "eve", "").outcome, OUTCOME_CREATED);
-    assert_int_equal(sale_shops_buy_in(world, 1, "fay", "").outcome, OUTCOME_SOLD_OUT);
-    sale_shops_told(world, "ann", OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(sale_instances_buy_in(world, 1, "eve", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(sale_instances_buy_in(world, 1, "fay", "").outcome, OUTCOME_SOLD_OUT);
+    sale_instances_expect(world, "ann", OUTCOME_ALREADY_ORDERED);
 }
 
 /* Both shops were sure of the sell-out a moment before, and are asked all the time. */
@@ -98,7 +98,7 @@ TEST(whoever_gets_a_unit_that_came_back_is_never_told_sold_out, struct sale_worl
     restock(world, 1);
     assert_true(sale_eventually(dan_gets_one, world, SOON_MS));
     for (unsigned asked = 0; asked < 400; asked++)
-        assert_int_equal(sale_shops_buy_in(world, 1, "dan", "k").outcome, OUTCOME_REPLAYED);
+        assert_int_equal(sale_instances_buy_in(world, 1, "dan", "k").outcome, OUTCOME_REPLAYED);
 }
 
 TEST(no_shop_remembers_anything_while_units_cool, struct sale_world *world)
@@ -108,7 +108,7 @@ TEST(no_shop_remembers_anything_while_units_cool, struct sale_world *world)
     restock(world, 1);
     clock_pause_ms(SALE_BELIEVED_MS + 20); /* what was remembered before is over */
     assert_false(answers_from_memory(world));
-    sale_shops_told(world, "bob", OUTCOME_ALREADY_ORDERED);
+    sale_instances_expect(world, "bob", OUTCOME_ALREADY_ORDERED);
 }
 
 TEST(an_ended_sale_is_no_longer_called_sold_out, struct sale_world *world)
@@ -120,8 +120,8 @@ TEST(an_ended_sale_is_no_longer_called_sold_out, struct sale_world *world)
     assert_int_equal(store_end_sale(world->shops[0].store, "s", &end, NULL), STORE_OK);
 
     clock_pause_ms(LOST_MS);
-    assert_int_equal(sale_shops_buy_in(world, 1, "late", "").outcome, OUTCOME_ENDED);
-    assert_int_equal(sale_shops_buy_in(world, 1, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(sale_instances_buy_in(world, 1, "late", "").outcome, OUTCOME_ENDED);
+    assert_int_equal(sale_instances_buy_in(world, 1, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
 }
 
 TEST(an_instance_cut_off_from_redis_does_not_trust_its_book, struct sale_world *world)
@@ -131,7 +131,7 @@ TEST(an_instance_cut_off_from_redis_does_not_trust_its_book, struct sale_world *
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     assert_true(sale_server_freeze(&world->server));
     clock_pause_ms(2 * (int64_t)LOST_MS);
-    struct purchase purchase = sale_shops_buy_in(world, 0, "late", "");
+    struct purchase purchase = sale_instances_buy_in(world, 0, "late", "");
     sale_server_thaw(&world->server);
 
     assert_true(purchase.outcome == OUTCOME_UNKNOWN || purchase.outcome == OUTCOME_LOCK_TIMEOUT ||
@@ -156,11 +156,11 @@ TEST(a_book_of_the_same_epoch_may_be_another, struct sale_world *world)
                 '\t', '\t', ledger, orders));
 
     clock_pause_ms(LOST_MS);
-    for (size_t shop = 0; shop < SALE_SHOPS; shop++) {
-        assert_int_equal(sale_shops_buy_in(world, shop, "cid", "").outcome, OUTCOME_SOLD_OUT);
-        assert_int_equal(sale_shops_buy_in(world, shop, "zoe", "").outcome,
+    for (size_t shop = 0; shop < SALE_INSTANCES; shop++) {
+        assert_int_equal(sale_instances_buy_in(world, shop, "cid", "").outcome, OUTCOME_SOLD_OUT);
+        assert_int_equal(sale_instances_buy_in(world, shop, "zoe", "").outcome,
                          OUTCOME_ALREADY_ORDERED);
-        assert_int_equal(sale_shops_buy_in(world, shop, "ann", "").outcome,
+        assert_int_equal(sale_instances_buy_in(world, shop, "ann", "").outcome,
                          OUTCOME_ALREADY_ORDERED);
     }
     assert_true(
@@ -175,20 +175,21 @@ TEST(where_replicas_are_waited_for_no_replay_comes_from_memory, struct sale_worl
     sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deployment = &synced});
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     int64_t before = scripts_run(world);
-    assert_int_equal(sale_shops_buy_in(world, 0, "ann", "other").outcome, OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(sale_instances_buy_in(world, 0, "ann", "other").outcome,
+                     OUTCOME_ALREADY_ORDERED);
     assert_int_equal(scripts_run(world), before);
-    assert_int_equal(sale_shops_buy_in(world, 0, "ann", "k1").outcome, OUTCOME_REPLAYED);
+    assert_int_equal(sale_instances_buy_in(world, 0, "ann", "k1").outcome, OUTCOME_REPLAYED);
     assert_true(scripts_run(world) >= before + 2); /* purchase.lua, confirm.lua */
 }
 
 TEST(a_flawed_guard_is_always_asked, struct sale_world *world)
 {
-    SALE_SHOPS(world, "none", 1, .batch = 8, .lab = true);
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
-    sale_shops_told(world, "late", OUTCOME_SOLD_OUT);
+    SALE_INSTANCES(world, "none", 1, .batch = 8, .lab = true);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "late", OUTCOME_SOLD_OUT);
     clock_pause_ms(LOST_MS);
     assert_true(sale_do(world->client, "SET %s 1", world->keys.text[KEY_STOCK]));
-    sale_shops_told(world, "bob", OUTCOME_CREATED);
+    sale_instances_expect(world, "bob", OUTCOME_CREATED);
 }
 
 GROUP(sale_world_open, sale_world_close);

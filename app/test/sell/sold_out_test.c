@@ -77,7 +77,7 @@ static bool comes_to_answer(struct sold_out_sale *sale)
 
     for (int i = 0; i < WITHIN_MS; i++) {
         if (is_answered(sale)) return true;
-        sold_out_note(sale);
+        sold_out_mark(sale);
         (void)nanosleep(&pause, NULL);
     }
     return false;
@@ -99,11 +99,11 @@ static int close_memory(void **state)
 
 TEST(a_unit_that_is_sold_all_the_same_silences_memory_until_the_next_look)
 {
-    struct sold_out_sale *sale = sold_out_watch(*state, "one");
+    struct sold_out_sale *sale = sold_out_register(*state, "one");
 
     assert_true(comes_to_answer(sale));
     (void)pthread_mutex_lock(&gate);
-    sold_out_contradict(sale);
+    sold_out_invalidate(sale);
     bool is_known = is_answered(sale);
     (void)pthread_mutex_unlock(&gate);
     assert_false(is_known);
@@ -112,7 +112,7 @@ TEST(a_unit_that_is_sold_all_the_same_silences_memory_until_the_next_look)
 
 TEST(a_change_of_servers_silences_memory_until_the_next_look)
 {
-    struct sold_out_sale *sale = sold_out_watch(*state, "two");
+    struct sold_out_sale *sale = sold_out_register(*state, "two");
 
     assert_true(comes_to_answer(sale));
     (void)pthread_mutex_lock(&gate);
@@ -132,7 +132,7 @@ static bool answers_within_looks(struct sold_out_sale *sale, unsigned count)
 
     while (atomic_load(&looks) < until) {
         has_answered |= is_answered(sale);
-        sold_out_note(sale);
+        sold_out_mark(sale);
         (void)nanosleep(&pause, NULL);
     }
     return has_answered;
@@ -140,7 +140,7 @@ static bool answers_within_looks(struct sold_out_sale *sale, unsigned count)
 
 TEST(while_units_cool_nothing_is_remembered)
 {
-    struct sold_out_sale *sale = sold_out_watch(*state, "four");
+    struct sold_out_sale *sale = sold_out_register(*state, "four");
 
     atomic_store(&cooling, 5);
     assert_false(answers_within_looks(sale, 4)); /* nor made */
@@ -155,7 +155,7 @@ TEST(while_units_cool_nothing_is_remembered)
 /* The instance was stopped, or its machine slept. */
 TEST(a_memory_past_its_time_is_not_believed)
 {
-    struct sold_out_sale *sale = sold_out_watch(*state, "five");
+    struct sold_out_sale *sale = sold_out_register(*state, "five");
 
     assert_true(comes_to_answer(sale));
     (void)pthread_mutex_lock(&gate);
@@ -167,7 +167,7 @@ TEST(a_memory_past_its_time_is_not_believed)
 
 TEST(an_answer_that_came_late_is_not_believed)
 {
-    struct sold_out_sale *sale = sold_out_watch(*state, "six");
+    struct sold_out_sale *sale = sold_out_register(*state, "six");
 
     atomic_store(&answer_ms, SALE_BELIEVED_MS);
     assert_false(answers_within_looks(sale, 4));
@@ -183,7 +183,7 @@ static bool are_all_answered(struct sold_out_sale *const *sales)
 
     for (size_t i = 0; i < MANY; i++) {
         answered += is_answered(sales[i]);
-        sold_out_note(sales[i]);
+        sold_out_mark(sales[i]);
     }
     return answered == MANY;
 }
@@ -198,7 +198,7 @@ TEST(however_many_are_sold_out_none_goes_stale_in_turn)
 
     for (size_t i = 0; i < MANY; i++) {
         (void)snprintf(id, sizeof id, "%s-%zu", i < 3 ? "alone" : "many", i);
-        sales[i] = sold_out_watch(*state, id);
+        sales[i] = sold_out_register(*state, id);
     }
     atomic_store(&answer_ms, 4);
     for (int i = 0; i < WITHIN_MS && !is_all; i++) {
@@ -219,7 +219,7 @@ TEST(a_book_that_cannot_be_is_not_read_again_and_again)
     } rows[] = {{"huge", 1000001, 0}, {"unreadable", 1, 1}};
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct sold_out_sale *sale = sold_out_watch(*state, rows[i].id);
+        struct sold_out_sale *sale = sold_out_register(*state, rows[i].id);
 
         atomic_store(&orders, rows[i].orders);
         atomic_store(&scans, 0);
@@ -229,7 +229,7 @@ TEST(a_book_that_cannot_be_is_not_read_again_and_again)
         assert_int_equal(atomic_load(&scans), rows[i].scans);
         atomic_fetch_add(&ms_later, 5000); /* nobody asks for this one any more; AGAIN_MS */
     }
-    assert_true(comes_to_answer(sold_out_watch(*state, "unreadable")));
+    assert_true(comes_to_answer(sold_out_register(*state, "unreadable")));
 }
 
 TEST(a_book_that_nobody_asks_for_is_forgotten)
@@ -238,8 +238,8 @@ TEST(a_book_that_nobody_asks_for_is_forgotten)
         int64_t pause_ms;
         unsigned scans;
     } rows[] = {{20000, 0}, {31000, 1}};
-    struct sold_out_sale *sale = sold_out_watch(*state, "quiet");
-    struct sold_out_sale *other = sold_out_watch(*state, "busy");
+    struct sold_out_sale *sale = sold_out_register(*state, "quiet");
+    struct sold_out_sale *other = sold_out_register(*state, "busy");
 
     assert_true(comes_to_answer(sale));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -253,10 +253,10 @@ TEST(a_book_that_nobody_asks_for_is_forgotten)
 
 TEST(without_memory_there_is_nothing_to_contradict)
 {
-    struct sold_out_sale *sale = sold_out_watch(*state, "three");
+    struct sold_out_sale *sale = sold_out_register(*state, "three");
 
-    sold_out_contradict(NULL);
-    sold_out_contradict(sale);
+    sold_out_invalidate(NULL);
+    sold_out_invalidate(sale);
     assert_true(comes_to_answer(sale));
 }
 

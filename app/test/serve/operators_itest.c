@@ -96,8 +96,9 @@ TEST(a_sale_is_patched, struct app_fixture *self)
          NULL);
     is_sale(self, "upcoming");
     assert_string_equal(app_member(&self->reply, "title"), "Gr\xc3\xbcn");
-    app_says(&self->reply, 200,
-             "{`startsAt`:`2197-01-01T00:00:00.000Z`,`endsAt`:`2199-01-01T00:00:00.000Z`}");
+    app_assert_answer(
+        &self->reply, 200,
+        "{`startsAt`:`2197-01-01T00:00:00.000Z`,`endsAt`:`2199-01-01T00:00:00.000Z`}");
     call(self, "PATCH", "/cup", "{\"endsAt\":null,\"startsAt\":\"2020-01-01T00:00:00Z\"}", NULL);
     is_sale(self, "active");
     assert_non_null(strstr(self->reply.body, "\"endsAt\":null"));
@@ -172,7 +173,7 @@ TEST(a_restock_sells_on, struct app_fixture *self)
     is_sale(self, is_cool ? "sold_out" : "active");
     assert_int_equal(app_number(&self->reply, "remaining"), is_cool ? 0 : 2);
     assert_int_equal(app_number(&self->reply, "cooling"), is_cool ? 2 : -1);
-    app_says(&self->reply, 200, "{`restocked`:2,`initialStock`:1,`epoch`:2}");
+    app_assert_answer(&self->reply, 200, "{`restocked`:2,`initialStock`:1,`epoch`:2}");
     assert_null(strstr(self->reply.headers, "Idempotency-Replayed"));
 
     assert_true(app_eventually(has_cooled, self, 2000));
@@ -303,11 +304,11 @@ TEST(the_audit_says_what_the_service_sees, struct app_fixture *self)
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
     call(self, NULL, "/cup/restock", "{\"units\":4}", "k");
     call(self, NULL, "/cup/audit", NULL, NULL);
-    app_says(&self->reply, 200, "{`view`:`service`}");
+    app_assert_answer(&self->reply, 200, "{`view`:`service`}");
     assert_non_null(strstr(app_member(&self->reply, "note"), "own view"));
-    app_says(&self->reply, 200,
-             "{`verdict`:`pass`,`orders`:1,`remaining`:6,`initialStock`:3,`restocked`:4,"
-             "`oversoldUnits`:0,`epoch`:2}");
+    app_assert_answer(&self->reply, 200,
+                      "{`verdict`:`pass`,`orders`:1,`remaining`:6,`initialStock`:3,`restocked`:4,"
+                      "`oversoldUnits`:0,`epoch`:2}");
     assert_non_null(
         strstr(self->reply.body, "\"ledger\":{\"entries\":3,\"lastLeft\":6,\"lastEpoch\":2}"));
     assert_non_null(strstr(self->reply.body,

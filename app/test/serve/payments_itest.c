@@ -146,14 +146,15 @@ TEST(an_order_is_held_paid_and_final, struct app_fixture *self)
     TELL(self, "paid", .id = "e1", .buyer = "anna", .order = id);
     TELL(self, "repeated", .id = "e1", .buyer = "anna", .order = id);
     assert_int_equal(as_buyer(self, "GET", SALES "/lamp/orders/me", "anna"), 200);
-    app_says(&self->reply, 200, "{`state`:`paid`}");
+    app_assert_answer(&self->reply, 200, "{`state`:`paid`}");
     assert_int_equal(as_buyer(self, "DELETE", SALES "/lamp/orders/me", "anna"), 409);
     assert_true(app_is_problem(&self->reply, 409, "order-paid"));
     assert_int_equal(as_buyer(self, "POST", SALES "/lamp/orders/me/payment", "anna"), 409);
     assert_int_equal(as_buyer(self, "POST", SALES "/lamp/orders", "anna"), 409);
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
     assert_int_equal(app_operate(self, NULL, ADMIN "/lamp", NULL), 200);
-    app_says(&self->reply, 200, "{`held`:0,`paid`:1,`remaining`:1,`cancelled`:0,`expired`:0}");
+    app_assert_answer(&self->reply, 200,
+                      "{`held`:0,`paid`:1,`remaining`:1,`cancelled`:0,`expired`:0}");
 }
 
 /* A provider keeps its connection: what one event said is nothing that the next one says. */
@@ -198,18 +199,20 @@ TEST(a_unit_that_is_let_go_is_sold_again_and_late_money_is_owed_back, struct app
     assert_in_range(app_number(&self->reply, "retryAfterMs"), 50000, 60000);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(as_buyer(self, "DELETE", SALES "/lamp/orders/me", "anna"), 200);
-        app_says(&self->reply, 200, "{`state`:`cancelled`}");
+        app_assert_answer(&self->reply, 200, "{`state`:`cancelled`}");
     }
     assert_int_equal(as_buyer(self, "POST", SALES "/lamp/orders", "anna"), 409);
     assert_true(app_is_problem(&self->reply, 409, "order-cancelled"));
     (void)order_of(self, "bert"); /* at once */
     TELL(self, "late", .id = "e1", .payment = "p1", .buyer = "anna", .order = id);
     assert_int_equal(as_buyer(self, "GET", SALES "/lamp/orders/me", "anna"), 200);
-    app_says(&self->reply, 200,
-             "{`state`:`cancelled`,`refund`:`owed`,`refundAmount`:500,`refundCurrency`:`CNY`}");
+    app_assert_answer(
+        &self->reply, 200,
+        "{`state`:`cancelled`,`refund`:`owed`,`refundAmount`:500,`refundCurrency`:`CNY`}");
     assert_int_equal(app_operate(self, NULL, ADMIN "/lamp/refunds", NULL), 200);
-    app_says(&self->reply, 200,
-             "{`payment`:`p1`,`buyer`:`anna`,`amount`:500,`reason`:`late`,`state`:`owed`}");
+    app_assert_answer(
+        &self->reply, 200,
+        "{`payment`:`p1`,`buyer`:`anna`,`amount`:500,`reason`:`late`,`state`:`owed`}");
     assert_int_equal(
         app_operate(self, "POST", ADMIN "/lamp/refunds", "{\"payment\":\"p1\",\"state\":\"done\"}"),
         200);
@@ -217,9 +220,9 @@ TEST(a_unit_that_is_let_go_is_sold_again_and_late_money_is_owed_back, struct app
         app_operate(self, "POST", ADMIN "/lamp/refunds", "{\"payment\":\"p1\",\"state\":\"sent\"}"),
         409);
     assert_int_equal(as_buyer(self, "GET", SALES "/lamp/orders/me", "anna"), 200);
-    app_says(&self->reply, 200, "{`refund`:`done`}");
+    app_assert_answer(&self->reply, 200, "{`refund`:`done`}");
     assert_int_equal(app_operate(self, NULL, ADMIN "/lamp/audit", NULL), 200);
-    app_says(&self->reply, 200, "{`verdict`:`pass`,`orders`:1}");
+    app_assert_answer(&self->reply, 200, "{`verdict`:`pass`,`orders`:1}");
 }
 
 static long let_go(struct app_fixture *self, const char *match)
@@ -242,7 +245,7 @@ TEST(no_other_order_is_cancelled_than_the_named_one, struct app_fixture *self)
     assert_true(app_is_problem(&self->reply, 412, "precondition-failed"));
     assert_int_equal(let_go(self, "If-Match: W/\"123\""), 400);
     assert_int_equal(as_buyer(self, "GET", SALES "/lamp/orders/me", "anna"), 200);
-    app_says(&self->reply, 200, "{`state`:`held`}");
+    app_assert_answer(&self->reply, 200, "{`state`:`held`}");
     assert_int_equal(let_go(self, match), 200);
     assert_int_equal(let_go(self, match), 200);
     assert_int_equal(let_go(self, "If-Match: *"), 200);
@@ -300,7 +303,7 @@ TEST(only_what_is_signed_and_of_now_is_believed, struct app_fixture *self)
     event.shift_s = 310;
     assert_int_equal(tell_event(self, event), 400);
     assert_int_equal(as_buyer(self, "GET", SALES "/lamp/orders/me", "anna"), 200);
-    app_says(&self->reply, 200, "{`state`:`held`}");
+    app_assert_answer(&self->reply, 200, "{`state`:`held`}");
     event.shift_s = 290;
     event.key = next_key;
     assert_int_equal(tell_event(self, event), 200);
@@ -333,7 +336,7 @@ TEST(a_guard_whose_orders_are_final_does_not_sell_it, struct app_fixture *self)
                                  "{\"id\":\"x\",\"stock\":1,\"guard\":\"none\",\"payment\":{"
                                  "\"windowMs\":1000,\"amount\":5,\"currency\":\"CNY\"}}"),
                      400);
-    app_says(&self->reply, 400, "{`field`:`guard`}");
+    app_assert_answer(&self->reply, 400, "{`field`:`guard`}");
     put_up(self, 1, 60000);
     assert_int_equal(app_http(&(struct app_call){.method = "PUT",
                                                  .base = self->service.buyers,

@@ -78,11 +78,11 @@ TEST(a_sale_is_created_shown_listed_and_ended, struct app_fixture *self)
 
     assert_int_equal(app_get(self, self->service.buyers, SALES "/tea"), 200);
     assert_string_equal(app_member(&self->reply, "title"), "Grün \"T\"");
-    app_says(&self->reply, 200,
-             "{`state`:`active`,`startsAt`:`2020-01-01T00:00:00.000Z`,"
-             "`endsAt`:`2099-12-31T23:59:59.500Z`}");
+    app_assert_answer(&self->reply, 200,
+                      "{`state`:`active`,`startsAt`:`2020-01-01T00:00:00.000Z`,"
+                      "`endsAt`:`2099-12-31T23:59:59.500Z`}");
     assert_string_equal(app_member(&self->reply, "guard"), "");
-    app_says(&self->reply, 200, "{`initialStock`:7,`remaining`:7,`perUserLimit`:1}");
+    app_assert_answer(&self->reply, 200, "{`initialStock`:7,`remaining`:7,`perUserLimit`:1}");
 
     (void)app_get(self, self->service.buyers, SALES);
     assert_non_null(strstr(self->reply.body, "{\"sales\":[{\"id\":\"tea\""));
@@ -90,7 +90,7 @@ TEST(a_sale_is_created_shown_listed_and_ended, struct app_fixture *self)
     assert_non_null(strstr(self->reply.body, "\"guard\":\"script\""));
 
     (void)app_operate(self, NULL, ADMIN_SALES "/tea/end", "");
-    app_says(&self->reply, 200, "{`state`:`ended`}");
+    app_assert_answer(&self->reply, 200, "{`state`:`ended`}");
     (void)app_order(self, "tea", "anna", NULL);
     assert_true(app_is_problem(&self->reply, 410, "sale-ended"));
 }
@@ -112,7 +112,7 @@ TEST(a_purchase_gets_the_answer_it_deserves, struct app_fixture *self)
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":1}"));
     assert_int_equal(app_order(self, "cup", "anna", "\"key-1\""), 201);
     assert_non_null(strstr(self->reply.headers, "Location: /api/v1/sales/cup/orders/me\r\n"));
-    app_says(&self->reply, 201, "{`saleId`:`cup`,`buyer`:`anna`,`state`:`held`}");
+    app_assert_answer(&self->reply, 201, "{`saleId`:`cup`,`buyer`:`anna`,`state`:`held`}");
     assert_int_equal(strlen(app_member(&self->reply, "createdAt")), 24);
     (void)snprintf(order, sizeof order, "%s", app_member(&self->reply, "id"));
     assert_true(strlen(order) > 10);
@@ -143,7 +143,7 @@ TEST(a_buyer_finds_the_own_order_only, struct app_fixture *self)
     (void)app_order(self, "cup", "anna", NULL);
 
     app_http(&call, &self->reply);
-    app_says(&self->reply, 200, "{`buyer`:`anna`}");
+    app_assert_answer(&self->reply, 200, "{`buyer`:`anna`}");
     call.user = "bert";
     app_http(&call, &self->reply);
     assert_true(app_is_problem(&self->reply, 404, "not-found"));

@@ -140,7 +140,7 @@ static int buy_beside(const char *path, struct spans *out)
 /* "calls" of INFO commandstats. */
 static long long calls_of(const char *command)
 {
-    lk_reply *reply = app_tell_redis(world.service.redis, "INFO commandstats");
+    lk_reply *reply = app_redis_command(world.service.redis, "INFO commandstats");
     char name[64];
 
     assert_non_null(reply);

@@ -32,7 +32,7 @@ struct visitor {
     bool has_bought;
 };
 
-struct crowd {
+struct conn_scheduler {
     struct app_fixture *self;
     struct visitor visitors[BUYERS];
     unsigned asked, joined, bought;
@@ -73,13 +73,13 @@ static void stop_redis(struct app_fixture *self, bool is_over)
 static void cut_connections(struct app_fixture *self, bool is_over)
 {
     (void)is_over;
-    lk_reply_free(app_tell_redis(self->redis.redis, "CLIENT KILL TYPE normal"));
+    lk_reply_free(app_redis_command(self->redis.redis, "CLIENT KILL TYPE normal"));
 }
 
 static void forget_scripts(struct app_fixture *self, bool is_over)
 {
     (void)is_over;
-    lk_reply_free(app_tell_redis(self->redis.redis, "SCRIPT FLUSH"));
+    lk_reply_free(app_redis_command(self->redis.redis, "SCRIPT FLUSH"));
 }
 
 static const struct row {
@@ -93,7 +93,7 @@ static const struct row {
 /* ---- the crowd ------------------------------------------------------------------------------------------- */
 
 /* By either instance in turn, however it is. */
-static long ask(struct crowd *crowd, const struct visitor *who, const char *path)
+static long ask(struct conn_scheduler *crowd, const struct visitor *who, const char *path)
 {
     struct app_fixture *self = crowd->self;
     char header[32 + TICKET_SIZE];
@@ -109,7 +109,7 @@ static long ask(struct crowd *crowd, const struct visitor *who, const char *path
         &self->reply);
 }
 
-static void join(struct crowd *crowd, struct visitor *who)
+static void join(struct conn_scheduler *crowd, struct visitor *who)
 {
     if (ask(crowd, who, LAMP "/waiting-room") != 200) return;
     (void)snprintf(who->ticket, sizeof who->ticket, "%s",
@@ -119,7 +119,7 @@ static void join(struct crowd *crowd, struct visitor *who)
 }
 
 /* Whoever may buy was let in: since the beginning no more than the rate, and one second's share. */
-static void buy(struct crowd *crowd, struct visitor *who)
+static void buy(struct conn_scheduler *crowd, struct visitor *who)
 {
     long status = ask(crowd, who, LAMP "/orders");
     int64_t passed_ms = clock_mono_ms() - crowd->began_ms;
@@ -132,7 +132,7 @@ static void buy(struct crowd *crowd, struct visitor *who)
 }
 
 /* Again and again each of the first ones asks for what he wants next. */
-static void go_on(struct crowd *crowd, size_t count, int64_t until_ms)
+static void go_on(struct conn_scheduler *crowd, size_t count, int64_t until_ms)
 {
     while (crowd->bought < count && clock_mono_ms() < until_ms) {
         for (size_t i = 0; i < count && clock_mono_ms() < until_ms; i++) {
@@ -147,7 +147,7 @@ static void go_on(struct crowd *crowd, size_t count, int64_t until_ms)
     }
 }
 
-static void each_has_a_place_of_his_own(const struct crowd *crowd)
+static void each_has_a_place_of_his_own(const struct conn_scheduler *crowd)
 {
     bool is_taken[BUYERS + 1] = {true};
 
@@ -160,7 +160,7 @@ static void each_has_a_place_of_his_own(const struct crowd *crowd)
 
 static void run_row(struct app_fixture *self, const struct row *row)
 {
-    struct crowd crowd = {.self = self};
+    struct conn_scheduler crowd = {.self = self};
 
     for (int i = 0; i < BUYERS; i++)
         (void)snprintf(crowd.visitors[i].name, sizeof crowd.visitors[i].name, "u%d", i);

@@ -120,7 +120,7 @@ TEST(a_ticket_lets_its_buyer_buy_when_his_turn_has_come, struct app_fixture *sel
     assert_string_equal(app_member(&self->reply, "commitment"), ""); /* nothing is drawn */
     join(self, "u8", again);
     assert_string_equal(again, tickets[7]);
-    app_says(&self->reply, 200, "{`saleId`:`lamp`,`turn`:`waiting`,`number`:8,`place`:8}");
+    app_assert_answer(&self->reply, 200, "{`saleId`:`lamp`,`turn`:`waiting`,`number`:8,`place`:8}");
     assert_in_range(app_number(&self->reply, "waitMs"), 2000, 8000);
 
     assert_int_equal(buy(self, "u8", tickets[7]), 403);
@@ -190,7 +190,8 @@ TEST(who_came_before_the_start_gets_a_place_by_lot, struct app_fixture *self)
                     "\"waitingRoom\":{\"admitPerSecond\":1,\"places\":\"draw\"}}"),
         201);
     join_many(self, 1, EARLY, tickets);
-    app_says(&self->reply, 200, "{`turn`:`before-draw`,`number`:12,`waiting`:12,`admitted`:0}");
+    app_assert_answer(&self->reply, 200,
+                      "{`turn`:`before-draw`,`number`:12,`waiting`:12,`admitted`:0}");
     assert_int_equal(app_number(&self->reply, "place"), -1);
     assert_string_equal(app_member(&self->reply, "seed"), "");
     (void)snprintf(commitment, sizeof commitment, "%s", app_member(&self->reply, "commitment"));
@@ -200,7 +201,7 @@ TEST(who_came_before_the_start_gets_a_place_by_lot, struct app_fixture *self)
         app_operate(self, "PATCH", ADMIN "/lamp", "{\"startsAt\":\"2020-01-01T00:00:00Z\"}"), 200);
     await_draw(self, "u1", tickets[0]);
     join(self, "late", late);
-    app_says(&self->reply, 200, "{`number`:13,`place`:13,`drawn`:12}");
+    app_assert_answer(&self->reply, 200, "{`number`:13,`place`:13,`drawn`:12}");
     assert_true(hex_read(app_member(&self->reply, "seed"), seed.bytes, DRAW_SEED_SIZE));
     assert_true(draw_commit(&seed, mac)); /* as was said before */
     hex_write(mac, sizeof mac, hex);
@@ -242,7 +243,7 @@ TEST(a_draw_in_which_nobody_took_part_is_one, struct app_fixture *self)
     put_up(self, "{\"admitPerSecond\":1,\"places\":\"draw\"}");
     join(self, "u1", ticket);
     await_draw(self, "u1", ticket);
-    app_says(&self->reply, 200, "{`number`:1,`place`:1,`drawn`:0}");
+    app_assert_answer(&self->reply, 200, "{`number`:1,`place`:1,`drawn`:0}");
     assert_int_equal(strlen(app_member(&self->reply, "seed")), 2 * TOKEN_MAC_SIZE);
 }
 
@@ -291,7 +292,7 @@ TEST(a_clock_that_is_set_back_stops_no_room, struct app_fixture *self)
     put_up(self, "{\"admitPerSecond\":4}");
     join_many(self, 1, 9, tickets);
     lk_reply_free(
-        app_tell_redis(self->redis.redis, "HSET seckill:{lamp}:waiting at_ms 99999999999999"));
+        app_redis_command(self->redis.redis, "HSET seckill:{lamp}:waiting at_ms 99999999999999"));
     await_turn(self, "u9", tickets[8]);
 }
 
@@ -358,11 +359,11 @@ TEST(only_sales_with_a_room_have_one, struct app_fixture *self)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         (void)snprintf(body, sizeof body, "{\"id\":\"x\",\"stock\":1,\"waitingRoom\":%s}", bad[i]);
         assert_int_equal(app_operate(self, "POST", ADMIN, body), 400);
-        app_says(&self->reply, 400, "{`field`:`waitingRoom`}");
+        app_assert_answer(&self->reply, 400, "{`field`:`waitingRoom`}");
     }
     put_up(self, "null");
     assert_int_equal(ask(self, "GET", ROOM, "u1", ""), 200);
-    app_says(&self->reply, 200, "{`turn`:`none`}");
+    app_assert_answer(&self->reply, 200, "{`turn`:`none`}");
     assert_int_equal(ask(self, "POST", ROOM, "u1", ""), 404);
     assert_int_equal(
         app_operate(self, "PATCH", ADMIN "/lamp", "{\"waitingRoom\":{\"admitPerSecond\":5}}"), 409);
@@ -378,5 +379,5 @@ TEST(with_admit_every_new_sale_has_one, struct app_fixture *self)
     assert_true(app_start(&self->service, self->dir, (const char *const[]){"--admit", "9", NULL}));
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"lamp\",\"stock\":1}"));
     assert_int_equal(buy(self, "u1", ""), 403);
-    app_says(&self->reply, 403, "{`type`:`/problems/ticket-required`}");
+    app_assert_answer(&self->reply, 403, "{`type`:`/problems/ticket-required`}");
 }

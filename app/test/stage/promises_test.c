@@ -2,7 +2,7 @@
  * Each promise breaks by what breaks it, once, and by nothing else.
  */
 #include "lab/stage/stage.h"
-#include "lab/stage/stage_inside.h"
+#include "lab/stage/stage_internal.h"
 #include "test/support/testing.h"
 
 static struct lab_scenario scenario;

@@ -11,9 +11,9 @@ static struct startup_facts facts_of(const char *info, const char *const setting
 {
     struct startup_facts facts = {.max_memory = -1};
 
-    startup_take_info(info, &facts);
+    startup_read_info(info, &facts);
     for (size_t i = 0; settings[i]; i += 2)
-        startup_take_setting(settings[i], settings[i + 1], &facts);
+        startup_read_setting(settings[i], settings[i + 1], &facts);
     return facts;
 }
 
@@ -84,7 +84,7 @@ TEST(of_several_servers_the_unfit_one_is_named)
         struct startup_facts facts = {.server = "10.0.0.1:7001", .max_memory = -1};
         struct start_error why = {0};
 
-        startup_take_info(cases[i].info, &facts);
+        startup_read_info(cases[i].info, &facts);
         assert_int_equal(startup_judge(&facts, DEPLOYMENT_CLUSTER, &why), !cases[i].says[0]);
         assert_string_equal(why.text, cases[i].says);
     }
@@ -103,7 +103,7 @@ TEST(of_several_servers_the_worst_counts)
         struct startup_facts worst = {.replicas = -1};
 
         for (size_t k = 0; k < 3; k++)
-            startup_take_worst(&servers[orders[i][k]], &worst);
+            startup_merge_worst(&servers[orders[i][k]], &worst);
         assert_string_equal(worst.version, "6.2.14");
         assert_string_equal(worst.server, "b:1");
         assert_int_equal(worst.durability, DURABILITY_EVERYSEC);
@@ -115,7 +115,7 @@ TEST(replicas_are_counted)
 {
     struct startup_facts facts = {.replicas = -1};
 
-    startup_take_info(GOOD "connected_slaves:2\r\nslave0:ip=1\r\n", &facts);
+    startup_read_info(GOOD "connected_slaves:2\r\nslave0:ip=1\r\n", &facts);
     assert_int_equal(facts.replicas, 2);
 }
 
@@ -156,8 +156,8 @@ TEST(what_is_too_long_is_cut)
     memset(info, 'x', sizeof info - 1);
     info[sizeof info - 1] = '\0';
     memcpy(info, "redis_version:", 14);
-    startup_take_info(info, &facts);
+    startup_read_info(info, &facts);
     assert_int_equal(strlen(facts.version), sizeof facts.version - 1);
-    startup_take_setting("save", info, &facts);
+    startup_read_setting("save", info, &facts);
     assert_int_equal(strlen(facts.save), sizeof facts.save - 1);
 }

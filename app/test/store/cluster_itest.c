@@ -4,8 +4,8 @@
  */
 #include "store/store_segments.h"
 #include "test/support/app_fixture.h"
-#include "test/support/app_many.h"
 #include "test/support/app_stream.h"
+#include "test/support/app_topology.h"
 
 enum { SOON_MS = 10000, FAILOVER_MS = 30000, SALES = 9, OUT_SIZE = 8192, NAME_SIZE = 32 };
 
@@ -13,7 +13,7 @@ static const char *const guards[] = {"mutex", "mutex-watchdog", "fenced",  "scri
                                      "watch", "none",           "get-del", "mutex-unchecked"};
 enum { GUARDS = sizeof guards / sizeof guards[0] };
 
-static struct app_many many;
+static struct app_topology many;
 
 BEFORE_ALL()
 {
@@ -27,12 +27,12 @@ AFTER_ALL()
 
 BEFORE_EACH()
 {
-    app_many_begin(&many);
+    app_topology_begin(&many);
 }
 
 AFTER_EACH()
 {
-    app_many_end(&many);
+    app_topology_end(&many);
 }
 
 static int slot_of(const char *sale)
@@ -42,15 +42,15 @@ static int slot_of(const char *sale)
 
 static void sell_out(const char *sale, const char *guard)
 {
-    assert_int_equal(app_many_create(&many, sale, 2, guard), 201);
-    assert_int_equal(app_many_buy(&many, sale, "ann", "k1"), 201);
-    assert_int_equal(app_many_buy(&many, sale, "ann", "k1"), 201);
-    assert_int_equal(app_many_buy(&many, sale, "bob", NULL), 201);
-    assert_int_equal(app_many_buy(&many, sale, "cid", NULL), 409);
+    assert_int_equal(app_topology_create(&many, sale, 2, guard), 201);
+    assert_int_equal(app_topology_buy(&many, sale, "ann", "k1"), 201);
+    assert_int_equal(app_topology_buy(&many, sale, "ann", "k1"), 201);
+    assert_int_equal(app_topology_buy(&many, sale, "bob", NULL), 201);
+    assert_int_equal(app_topology_buy(&many, sale, "cid", NULL), 409);
     assert_true(app_is_problem(&many.reply, 409, "sold-out"));
-    assert_int_equal(app_many_look_up(&many, sale, "bob"), 200);
-    assert_int_equal(app_many_look_up(&many, sale, "cid"), 404);
-    app_many_assert_books(&many, sale, 2, 0);
+    assert_int_equal(app_topology_look_up(&many, sale, "bob"), 200);
+    assert_int_equal(app_topology_look_up(&many, sale, "cid"), 404);
+    app_topology_assert_books(&many, sale, 2, 0);
 }
 
 TEST(sales_are_spread_over_the_masters)
@@ -68,15 +68,15 @@ TEST(sales_are_spread_over_the_masters)
     }
     for (size_t i = 0; i < 3; i++)
         assert_true(on_master[i] > 0); /* or this test has shown nothing */
-    assert_int_equal(app_many_get(&many, "/api/v1/admin/sales"), 200);
+    assert_int_equal(app_topology_get(&many, "/api/v1/admin/sales"), 200);
     for (unsigned i = 0; i < SALES; i++) {
         char sample[96];
 
         (void)snprintf(sale, sizeof sale, "\"spread-%u\"", i);
-        assert_int_equal(app_many_get(&many, "/api/v1/admin/sales"), 200);
+        assert_int_equal(app_topology_get(&many, "/api/v1/admin/sales"), 200);
         assert_non_null(strstr(many.reply.body, sale));
         (void)snprintf(sample, sizeof sample, "seckill_stock_initial_units{sale=%s}", sale);
-        assert_true(app_many_metric(&many, sample) == 2);
+        assert_true(app_topology_metric(&many, sample) == 2);
     }
 }
 
@@ -89,13 +89,13 @@ TEST(sales_of_several_masters_are_watched_together)
     APP_MANY_START(&many, "--lease-ms", "3000");
     for (unsigned i = 0; i < 3; i++) {
         (void)snprintf(sale, sizeof sale, "watched-%u", i);
-        assert_int_equal(app_many_create(&many, sale, 5, "mutex"), 201);
+        assert_int_equal(app_topology_create(&many, sale, 5, "mutex"), 201);
         assert_true(app_stream_open(&streams[i], many.service.buyers, sale));
         assert_true(app_stream_find(&streams[i], "snapshot", &event, SOON_MS));
     }
     for (unsigned i = 0; i < 3; i++) {
         (void)snprintf(sale, sizeof sale, "watched-%u", i);
-        assert_int_equal(app_many_buy(&many, sale, "ann", NULL), 201);
+        assert_int_equal(app_topology_buy(&many, sale, "ann", NULL), 201);
         assert_true(app_stream_find(&streams[i], "stock", &event, SOON_MS));
         assert_int_equal(app_event_number(&event, "remaining"), 4);
         app_stream_close(&streams[i]);
@@ -105,9 +105,9 @@ TEST(sales_of_several_masters_are_watched_together)
 TEST(it_tells_what_it_runs_on)
 {
     APP_MANY_START(&many, "--lease-ms", "3000");
-    assert_int_equal(app_many_get(&many, "/version"), 200);
-    app_says(&many.reply, 200,
-             "{`topology`:`cluster`,`primaries`:3,`durability`:`appendfsync-always`}");
+    assert_int_equal(app_topology_get(&many, "/version"), 200);
+    app_assert_answer(&many.reply, 200,
+                      "{`topology`:`cluster`,`primaries`:3,`durability`:`appendfsync-always`}");
 }
 
 static void configure(const char *server, const char *name, const char *value)
@@ -154,7 +154,7 @@ TEST(of_the_masters_the_lowest_durability_is_told)
 {
     configure("n3", "appendfsync", "everysec");
     APP_MANY_START(&many, "--lease-ms", "3000");
-    assert_int_equal(app_many_get(&many, "/version"), 200);
+    assert_int_equal(app_topology_get(&many, "/version"), 200);
     configure("n3", "appendfsync", "always");
     assert_string_equal(app_member(&many.reply, "durability"), "appendfsync-everysec");
 }
@@ -164,7 +164,7 @@ static void buy_until_sold(const char *sale, const char *user)
 {
     double until = lks_now_ms() + FAILOVER_MS;
 
-    while (app_many_buy(&many, sale, user, user) != 201) {
+    while (app_topology_buy(&many, sale, user, user) != 201) {
         if (many.reply.status != 503) fail_msg("%s", many.reply.body);
         if (lks_now_ms() > until) fail_msg("no end of it: %s", many.reply.body);
         lks_nap(20);
@@ -174,24 +174,24 @@ static void buy_until_sold(const char *sale, const char *user)
 TEST(a_sale_goes_on_when_its_slot_has_moved)
 {
     APP_MANY_START(&many, "--lease-ms", "3000");
-    assert_int_equal(app_many_create(&many, "mover", 3, "mutex"), 201);
+    assert_int_equal(app_topology_create(&many, "mover", 3, "mutex"), 201);
     buy_until_sold("mover", "ann");
-    double before = app_many_metric(&many, "seckill_topology_changes_total");
+    double before = app_topology_metric(&many, "seckill_topology_changes_total");
     int slot = slot_of("mover");
     const char *from = lkt_tell(many.topology, "primary %d", slot);
     const char *to = strcmp(from, "n1") == 0 ? "n2" : "n1";
     (void)lkt_tell(many.topology, "reshard %d %s", slot, to);
     buy_until_sold("mover", "bob");
-    assert_int_equal(app_many_look_up(&many, "mover", "ann"), 200);
+    assert_int_equal(app_topology_look_up(&many, "mover", "ann"), 200);
     buy_until_sold("mover", "cid");
-    assert_int_equal(app_many_buy(&many, "mover", "dan", NULL), 409);
-    app_many_assert_books(&many, "mover", 3, 0);
-    assert_true(app_many_metric(&many, "seckill_topology_changes_total") > before);
+    assert_int_equal(app_topology_buy(&many, "mover", "dan", NULL), 409);
+    app_topology_assert_books(&many, "mover", 3, 0);
+    assert_true(app_topology_metric(&many, "seckill_topology_changes_total") > before);
 }
 
 static bool readiness_says(const char *words)
 {
-    return app_many_get(&many, "/readyz") == 200 && strcmp(many.reply.body, words) == 0;
+    return app_topology_get(&many, "/readyz") == 200 && strcmp(many.reply.body, words) == 0;
 }
 
 static void set_node_timeout(const char *timeout_ms)
@@ -269,14 +269,14 @@ static long create_segmented(const char *sale)
 
 static bool has_changed(double before)
 {
-    (void)app_many_get(&many, "/api/v1/admin/sales/cut"); /* each segment is asked for */
-    return app_many_metric(&many, "seckill_topology_changes_total") > before;
+    (void)app_topology_get(&many, "/api/v1/admin/sales/cut"); /* each segment is asked for */
+    return app_topology_metric(&many, "seckill_topology_changes_total") > before;
 }
 
 /* Its replica takes over, and it is that one's replica then. */
 static void kill_and_restart(int slot)
 {
-    double before = app_many_metric(&many, "seckill_topology_changes_total");
+    double before = app_topology_metric(&many, "seckill_topology_changes_total");
     char victim[NAME_SIZE];
 
     (void)snprintf(victim, sizeof victim, "%s", lkt_tell(many.topology, "primary %d", slot));
@@ -289,7 +289,7 @@ TEST(segments_need_replicas_that_have_what_moves)
 {
     APP_MANY_START(&many, "--lease-ms", "3000");
     assert_int_equal(create_segmented("cut"), 400);
-    app_says(&many.reply, 400, "{`field`:`segments`}");
+    app_assert_answer(&many.reply, 400, "{`field`:`segments`}");
 }
 
 /* All of it is sold, whatever becomes of the servers meanwhile, and no more. */
@@ -315,10 +315,10 @@ TEST(a_sale_in_segments_goes_on_when_a_slot_moves_and_a_master_dies)
         (void)snprintf(user, sizeof user, "u%u", i);
         buy_until_sold("cut", user);
     }
-    LKS_EVENTUALLY(app_many_buy(&many, "cut", "late", NULL) == 409, FAILOVER_MS);
+    LKS_EVENTUALLY(app_topology_buy(&many, "cut", "late", NULL) == 409, FAILOVER_MS);
     assert_true(app_is_problem(&many.reply, 409, "sold-out"));
-    assert_int_equal(app_many_look_up(&many, "cut", "u0"), 200);
-    app_many_assert_books(&many, "cut", UNITS, 0);
+    assert_int_equal(app_topology_look_up(&many, "cut", "u0"), 200);
+    app_topology_assert_books(&many, "cut", UNITS, 0);
 }
 
 TEST(when_a_master_is_killed_its_sales_go_on_at_its_replica)
@@ -329,7 +329,7 @@ TEST(when_a_master_is_killed_its_sales_go_on_at_its_replica)
     APP_MANY_START(&many, "--lease-ms", "3000");
     for (unsigned i = 0; i < 4; i++) {
         (void)snprintf(sale, sizeof sale, "killed-%u", i);
-        assert_int_equal(app_many_create(&many, sale, 10, "mutex"), 201);
+        assert_int_equal(app_topology_create(&many, sale, 10, "mutex"), 201);
         buy_until_sold(sale, "first");
     }
     const char *victim = lkt_tell(many.topology, "primary %d", slot_of("killed-0"));
@@ -344,7 +344,7 @@ TEST(when_a_master_is_killed_its_sales_go_on_at_its_replica)
             (void)snprintf(user, sizeof user, "u%u", k);
             buy_until_sold(sale, user);
         }
-        app_many_assert_books(&many, sale, i == 0 ? 6 : 5, i == 0 ? 4 : 5);
+        app_topology_assert_books(&many, sale, i == 0 ? 6 : 5, i == 0 ? 4 : 5);
     }
     LKS_EVENTUALLY(readiness_says("ready\n"), SOON_MS);
 }

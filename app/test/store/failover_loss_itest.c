@@ -4,22 +4,22 @@
  * replicas waited for; but nobody may be told afterwards what was true before it.
  */
 #include "base/clock.h"
-#include "test/support/app_many.h"
 #include "test/support/app_stream.h"
+#include "test/support/app_topology.h"
 
 enum { SOON_MS = 10000, FAILOVER_MS = 40000, FRESH_MS = 100 };
 
-static struct app_many many;
+static struct app_topology many;
 
 BEFORE_EACH()
 {
     many.topology = lkt_start(NULL);
-    app_many_begin(&many);
+    app_topology_begin(&many);
 }
 
 AFTER_EACH()
 {
-    app_many_end(&many);
+    app_topology_end(&many);
     lkt_stop(many.topology);
 }
 
@@ -28,9 +28,9 @@ static void sell_the_last_unheard(struct app_stream *stream)
 {
     struct app_event event;
 
-    assert_int_equal(app_many_create(&many, "cup", 4, "mutex"), 201);
-    assert_int_equal(app_many_buy(&many, "cup", "ann", "a"), 201);
-    assert_int_equal(app_many_buy(&many, "cup", "bob", "b"), 201);
+    assert_int_equal(app_topology_create(&many, "cup", 4, "mutex"), 201);
+    assert_int_equal(app_topology_buy(&many, "cup", "ann", "a"), 201);
+    assert_int_equal(app_topology_buy(&many, "cup", "bob", "b"), 201);
     /* WAIT is for what its own connection has written. */
     LKS_DO(lkt_server(many.topology, "n1"), "SET", "last", "1");
     LKS_EVENTUALLY(LKS_INTEGER(lkt_server(many.topology, "n1"), "WAIT", "2", "1000") == 2, SOON_MS);
@@ -39,12 +39,12 @@ static void sell_the_last_unheard(struct app_stream *stream)
     assert_true(app_stream_open(stream, many.service.buyers, "cup"));
     assert_true(app_stream_find(stream, "snapshot", &event, SOON_MS));
     assert_int_equal(app_event_number(&event, "remaining"), 2);
-    assert_int_equal(app_many_buy(&many, "cup", "cid", "c"), 201);
-    assert_int_equal(app_many_buy(&many, "cup", "dan", "d"), 201);
-    assert_int_equal(app_many_buy(&many, "cup", "eve", "e"), 409);
+    assert_int_equal(app_topology_buy(&many, "cup", "cid", "c"), 201);
+    assert_int_equal(app_topology_buy(&many, "cup", "dan", "d"), 201);
+    assert_int_equal(app_topology_buy(&many, "cup", "eve", "e"), 409);
     assert_true(app_is_problem(&many.reply, 409, "sold-out"));
     clock_pause_ms(2 * (int64_t)FRESH_MS); /* the book is in memory now, with Cid and Dan */
-    assert_int_equal(app_many_buy(&many, "cup", "cid", "other"), 409);
+    assert_int_equal(app_topology_buy(&many, "cup", "cid", "other"), 409);
     assert_true(app_is_problem(&many.reply, 409, "already-ordered"));
 }
 
@@ -57,7 +57,7 @@ static void lose_the_primary(void)
 
 static bool is_sold_to_eve(void)
 {
-    long status = app_many_buy(&many, "cup", "eve", "e");
+    long status = app_topology_buy(&many, "cup", "eve", "e");
 
     /* She was told "sold out" before. Now units are there again, or nothing can be told. */
     if (status != 201 && status != 503 && !app_is_problem(&many.reply, 409, "sold-out"))
@@ -74,18 +74,18 @@ TEST(nobody_is_told_what_was_true_before_it)
     sell_the_last_unheard(&stream);
     lose_the_primary();
     LKS_EVENTUALLY(is_sold_to_eve(), FAILOVER_MS);
-    assert_int_equal(app_many_look_up(&many, "cup", "ann"), 200);
-    assert_int_equal(app_many_look_up(&many, "cup", "cid"), 404); /* lost, and told so */
-    assert_int_equal(app_many_buy(&many, "cup", "fay", NULL), 201);
+    assert_int_equal(app_topology_look_up(&many, "cup", "ann"), 200);
+    assert_int_equal(app_topology_look_up(&many, "cup", "cid"), 404); /* lost, and told so */
+    assert_int_equal(app_topology_buy(&many, "cup", "fay", NULL), 201);
     clock_pause_ms(FRESH_MS);
     for (unsigned i = 0; i < 20; i++) { /* sold out again: with another book */
-        assert_int_equal(app_many_buy(&many, "cup", "cid", "c"), 409);
+        assert_int_equal(app_topology_buy(&many, "cup", "cid", "c"), 409);
         assert_true(app_is_problem(&many.reply, 409, "sold-out"));
-        assert_int_equal(app_many_buy(&many, "cup", "fay", NULL), 409);
+        assert_int_equal(app_topology_buy(&many, "cup", "fay", NULL), 409);
         assert_true(app_is_problem(&many.reply, 409, "already-ordered"));
         clock_pause_ms(10);
     }
-    app_many_assert_books(&many, "cup", 4, 0);
+    app_topology_assert_books(&many, "cup", 4, 0);
     assert_true(app_stream_find(&stream, "snapshot", &event, SOON_MS)); /* the thread was lost */
     app_stream_close(&stream);
 }

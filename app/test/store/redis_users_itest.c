@@ -132,7 +132,7 @@ static bool is_expected(const lk_reply *entry)
 /* Nothing was denied that is not meant to be. */
 static void assert_nothing_denied(const struct fixture *self)
 {
-    lk_reply *log = app_tell_redis(self->admin_url, "ACL LOG 128");
+    lk_reply *log = app_redis_command(self->admin_url, "ACL LOG 128");
     size_t denied = 0;
 
     assert_int_equal(lk_reply_type_of(log), LK_REPLY_ARRAY);
@@ -344,7 +344,7 @@ static void lose_an_answer(struct fixture *self, const char *sale)
     (void)snprintf(key, sizeof key, "seckill:{%s}:void", sale);
     for (int i = 0; i < 5 && app_ask_redis(self->admin_url, "EXISTS", key) != 1; i++) {
         assert_int_equal(buy(self, sale, "anna", "k"), 201); /* the sale is known */
-        lk_reply_free(app_tell_redis(self->admin_url, "CLIENT PAUSE 1200 ALL"));
+        lk_reply_free(app_redis_command(self->admin_url, "CLIENT PAUSE 1200 ALL"));
         (void)snprintf(user, sizeof user, "lost-%d", i);
         (void)buy(self, sale, user, "k"); /* whatever it comes to */
         clock_pause_ms(1000);             /* Redis is back for certain, and connected to */
@@ -413,7 +413,7 @@ static bool is_allowed(struct fixture *self, const char *user, const char *comma
     char line[LINE_SIZE];
 
     (void)snprintf(line, sizeof line, "ACL DRYRUN %s %s", user, command);
-    lk_reply *reply = app_tell_redis(self->admin_url, line);
+    lk_reply *reply = app_redis_command(self->admin_url, line);
     if (!reply || lk_reply_type_of(reply) == LK_REPLY_ERROR)
         fail_msg("%s: %s", command, reply ? lk_reply_bytes(reply).data : "no answer");
     bool is_ok = strcmp(lk_reply_bytes(reply).data, "OK") == 0;
@@ -489,7 +489,7 @@ TEST(strangers_are_kept_out, struct fixture *self)
         char url[LINE_SIZE];
 
         (void)snprintf(url, sizeof url, "redis://%s127.0.0.1:%s", logins[i], self->port);
-        lk_reply *reply = app_tell_redis(url, "GET seckill:{cup}:stock");
+        lk_reply *reply = app_redis_command(url, "GET seckill:{cup}:stock");
         if (reply) assert_int_equal(lk_reply_type_of(reply), LK_REPLY_ERROR);
         lk_reply_free(reply);
     }

@@ -4,15 +4,15 @@
  * What a failover loses: failover_loss_itest.c.
  */
 #include "test/support/app_fixture.h"
-#include "test/support/app_many.h"
 #include "test/support/app_stream.h"
+#include "test/support/app_topology.h"
 
 enum { SOON_MS = 10000, FAILOVER_MS = 30000, BUYERS_MAX = 400, NAME_SIZE = 16, ORDER_ID_ROOM = 24 };
 
 static const char *const sound[] = {"mutex", "mutex-watchdog", "fenced", "script", "watch"};
 enum { SOUND = sizeof sound / sizeof sound[0] };
 
-static struct app_many many;
+static struct app_topology many;
 
 BEFORE_ALL()
 {
@@ -26,12 +26,12 @@ AFTER_ALL()
 
 BEFORE_EACH()
 {
-    app_many_begin(&many);
+    app_topology_begin(&many);
 }
 
 AFTER_EACH()
 {
-    app_many_end(&many);
+    app_topology_end(&many);
 }
 
 static void sell_out(const char *guard)
@@ -39,18 +39,18 @@ static void sell_out(const char *guard)
     char sale[32];
 
     (void)snprintf(sale, sizeof sale, "out-%s", guard);
-    assert_int_equal(app_many_create(&many, sale, 2, guard), 201);
-    assert_int_equal(app_many_buy(&many, sale, "ann", "k1"), 201);
-    assert_int_equal(app_many_buy(&many, sale, "ann", "k1"), 201);
+    assert_int_equal(app_topology_create(&many, sale, 2, guard), 201);
+    assert_int_equal(app_topology_buy(&many, sale, "ann", "k1"), 201);
+    assert_int_equal(app_topology_buy(&many, sale, "ann", "k1"), 201);
     assert_non_null(strstr(many.reply.headers, "Idempotency-Replayed: true"));
-    assert_int_equal(app_many_buy(&many, sale, "bob", NULL), 201);
-    assert_int_equal(app_many_buy(&many, sale, "bob", NULL), 409);
+    assert_int_equal(app_topology_buy(&many, sale, "bob", NULL), 201);
+    assert_int_equal(app_topology_buy(&many, sale, "bob", NULL), 409);
     assert_true(app_is_problem(&many.reply, 409, "already-ordered"));
-    assert_int_equal(app_many_buy(&many, sale, "cid", NULL), 409);
+    assert_int_equal(app_topology_buy(&many, sale, "cid", NULL), 409);
     assert_true(app_is_problem(&many.reply, 409, "sold-out"));
-    assert_int_equal(app_many_look_up(&many, sale, "bob"), 200);
-    assert_int_equal(app_many_look_up(&many, sale, "cid"), 404);
-    app_many_assert_books(&many, sale, 2, 0);
+    assert_int_equal(app_topology_look_up(&many, sale, "bob"), 200);
+    assert_int_equal(app_topology_look_up(&many, sale, "cid"), 404);
+    app_topology_assert_books(&many, sale, 2, 0);
 }
 
 TEST(every_sound_guard_sells_out)
@@ -58,7 +58,7 @@ TEST(every_sound_guard_sells_out)
     APP_MANY_START(&many, "--lease-ms", "3000");
     for (size_t i = 0; i < SOUND; i++)
         sell_out(sound[i]);
-    assert_int_equal(app_many_get(&many, "/readyz"), 200);
+    assert_int_equal(app_topology_get(&many, "/readyz"), 200);
     assert_string_equal(many.reply.body, "ready\n");
 }
 
@@ -68,58 +68,58 @@ TEST(operators_and_watchers_are_served)
     struct app_event event;
 
     APP_MANY_START(&many, "--lease-ms", "3000");
-    assert_int_equal(app_many_create(&many, "cup", 2, "mutex"), 201);
+    assert_int_equal(app_topology_create(&many, "cup", 2, "mutex"), 201);
     assert_true(app_stream_open(&stream, many.service.buyers, "cup"));
     assert_true(app_stream_find(&stream, "snapshot", &event, SOON_MS));
-    assert_int_equal(app_many_buy(&many, "cup", "ann", NULL), 201);
+    assert_int_equal(app_topology_buy(&many, "cup", "ann", NULL), 201);
     assert_true(app_stream_find(&stream, "stock", &event, SOON_MS));
     assert_int_equal(app_event_number(&event, "remaining"), 1);
-    assert_int_equal(app_many_step(&many, "cup", "pause", NULL), 200);
-    assert_int_equal(app_many_buy(&many, "cup", "bob", NULL), 503);
+    assert_int_equal(app_topology_step(&many, "cup", "pause", NULL), 200);
+    assert_int_equal(app_topology_buy(&many, "cup", "bob", NULL), 503);
     assert_true(app_is_problem(&many.reply, 503, "sale-paused"));
-    assert_int_equal(app_many_step(&many, "cup", "resume", NULL), 200);
-    assert_int_equal(app_many_step(&many, "cup", "restock", "{\"units\":2}"), 200);
+    assert_int_equal(app_topology_step(&many, "cup", "resume", NULL), 200);
+    assert_int_equal(app_topology_step(&many, "cup", "restock", "{\"units\":2}"), 200);
     assert_true(app_stream_find(&stream, "stock", &event, SOON_MS));
     assert_int_equal(app_event_number(&event, "remaining"), 3);
-    assert_int_equal(app_many_buy(&many, "cup", "bob", NULL), 201);
-    assert_int_equal(app_many_step(&many, "cup", "end", NULL), 200);
-    app_many_assert_books(&many, "cup", 2, 2);
+    assert_int_equal(app_topology_buy(&many, "cup", "bob", NULL), 201);
+    assert_int_equal(app_topology_step(&many, "cup", "end", NULL), 200);
+    app_topology_assert_books(&many, "cup", 2, 2);
     app_stream_close(&stream);
 }
 
 TEST(it_tells_what_a_failover_can_cost)
 {
     APP_MANY_START(&many, "--lease-ms", "3000");
-    assert_int_equal(app_many_get(&many, "/version"), 200);
-    app_says(&many.reply, 200,
-             "{`topology`:`sentinel`,`durability`:`appendfsync-always`,`primaries`:1,"
-             "`syncReplicas`:0}");
+    assert_int_equal(app_topology_get(&many, "/version"), 200);
+    app_assert_answer(&many.reply, 200,
+                      "{`topology`:`sentinel`,`durability`:`appendfsync-always`,`primaries`:1,"
+                      "`syncReplicas`:0}");
     assert_non_null(strstr(app_member(&many.reply, "promise"), "can be lost"));
 }
 
 /* On a busy machine replicas may be late although nothing is wrong: asking again is what helps. */
 static void put_up_synced(const char *sale, int stock, const char *guard)
 {
-    if (app_many_create(&many, sale, stock, guard) == 201) return;
+    if (app_topology_create(&many, sale, stock, guard) == 201) return;
     assert_int_equal(many.reply.status, 503);
-    assert_int_equal(app_many_create(&many, sale, stock, guard), 409); /* it is there */
+    assert_int_equal(app_topology_create(&many, sale, stock, guard), 409); /* it is there */
 }
 
 static void buy_synced(const char *sale, const char *user, const char *key)
 {
-    LKS_EVENTUALLY(app_many_buy(&many, sale, user, key) == 201, SOON_MS);
+    LKS_EVENTUALLY(app_topology_buy(&many, sale, user, key) == 201, SOON_MS);
 }
 
 /* One of two replicas stands still: whatever Bob asks, he is not told that he has an order. */
 static void ask_while_a_replica_stands(const char *sale)
 {
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(app_many_buy(&many, sale, "bob", "k2"), 503);
-        assert_int_not_equal(app_many_look_up(&many, sale, "bob"), 200);
+        assert_int_equal(app_topology_buy(&many, sale, "bob", "k2"), 503);
+        assert_int_not_equal(app_topology_look_up(&many, sale, "bob"), 200);
     }
-    assert_int_equal(app_many_buy(&many, sale, "ann", "k1"),
+    assert_int_equal(app_topology_buy(&many, sale, "ann", "k1"),
                      503); /* no replay is confirmed either */
-    assert_int_equal(app_many_look_up(&many, sale, "ann"), 503);
+    assert_int_equal(app_topology_look_up(&many, sale, "ann"), 503);
     assert_true(app_is_problem(&many.reply, 503, "outcome-unknown"));
     assert_non_null(strstr(app_member(&many.reply, "detail"), "too few replicas"));
 }
@@ -130,12 +130,12 @@ static void ask_again(const char *sale)
     char id[ORDER_ID_ROOM];
 
     buy_synced(sale, "bob", "k2");
-    (void)snprintf(id, sizeof id, "%s", app_many_order(&many));
-    LKS_EVENTUALLY(app_many_look_up(&many, sale, "bob") == 200, SOON_MS);
-    assert_string_equal(app_many_order(&many), id);
+    (void)snprintf(id, sizeof id, "%s", app_topology_order(&many));
+    LKS_EVENTUALLY(app_topology_look_up(&many, sale, "bob") == 200, SOON_MS);
+    assert_string_equal(app_topology_order(&many), id);
     buy_synced(sale, "ann", "k1");
     assert_non_null(strstr(many.reply.headers, "Idempotency-Replayed: true"));
-    app_many_assert_books(&many, sale, 2, 3);
+    app_topology_assert_books(&many, sale, 2, 3);
 }
 
 TEST(what_too_few_replicas_have_is_never_accepted)
@@ -151,13 +151,13 @@ TEST(what_too_few_replicas_have_is_never_accepted)
     (void)lkt_tell(many.topology, "pause n3");
     for (size_t i = 0; i < SOUND; i++)
         ask_while_a_replica_stands(sale[i]);
-    assert_int_equal(app_many_create(&many, "sync-new", 5, "mutex"), 503);
+    assert_int_equal(app_topology_create(&many, "sync-new", 5, "mutex"), 503);
     (void)lkt_tell(many.topology, "resume n3");
     for (size_t i = 0; i < SOUND; i++)
         ask_again(sale[i]);
-    assert_true(
-        app_many_metric(&many, "seckill_orders_total{guard=\"mutex\",outcome=\"unsynced\"}") >= 3);
-    assert_int_equal(app_many_create(&many, "sync-new", 5, "mutex"), 409); /* it is there */
+    assert_true(app_topology_metric(
+                    &many, "seckill_orders_total{guard=\"mutex\",outcome=\"unsynced\"}") >= 3);
+    assert_int_equal(app_topology_create(&many, "sync-new", 5, "mutex"), 409); /* it is there */
 }
 
 /* After the sell-out winners are answered from memory; but memory does not know who has an order. */
@@ -166,10 +166,11 @@ TEST(a_replay_out_of_memory_is_confirmed_too)
     APP_MANY_START(&many, "--sync-replicas", "2", "--sync-ms", "60");
     put_up_synced("memory", 1, "mutex");
     buy_synced("memory", "ann", "k1");
-    LKS_EVENTUALLY(app_many_buy(&many, "memory", "bob", NULL) == 409, SOON_MS); /* reads the book */
+    LKS_EVENTUALLY(app_topology_buy(&many, "memory", "bob", NULL) == 409,
+                   SOON_MS); /* reads the book */
     (void)lkt_tell(many.topology, "pause n3");
     for (unsigned i = 0; i < 5; i++) { /* from memory or not, for longer than it takes to read it */
-        assert_int_equal(app_many_buy(&many, "memory", "ann", "k1"), 503);
+        assert_int_equal(app_topology_buy(&many, "memory", "ann", "k1"), 503);
         lks_nap(20);
     }
     (void)lkt_tell(many.topology, "resume n3");
@@ -197,13 +198,13 @@ static void buy_until_sold(struct buyers *buyers)
 
     assert_true(buyers->count < BUYERS_MAX);
     (void)snprintf(user, sizeof user, "u%zu", buyers->count);
-    while (app_many_buy(&many, "through", user, user) != 201) {
+    while (app_topology_buy(&many, "through", user, user) != 201) {
         if (!is_worth_asking_again(&many.reply)) fail_msg("%s", many.reply.body);
         if (lks_now_ms() > until) fail_msg("no end of it: %s", many.reply.body);
         buyers->refused++;
         lks_nap(10);
     }
-    (void)snprintf(buyers->ids[buyers->count++], ORDER_ID_ROOM, "%s", app_many_order(&many));
+    (void)snprintf(buyers->ids[buyers->count++], ORDER_ID_ROOM, "%s", app_topology_order(&many));
 }
 
 static size_t doubles(const struct buyers *buyers)
@@ -249,9 +250,9 @@ static void look_up(const struct buyers *buyers, size_t which)
     char user[NAME_SIZE];
 
     (void)snprintf(user, sizeof user, "u%zu", which);
-    LKS_EVENTUALLY(app_many_look_up(&many, "through", user) != 503, FAILOVER_MS);
+    LKS_EVENTUALLY(app_topology_look_up(&many, "through", user) != 503, FAILOVER_MS);
     assert_int_equal(many.reply.status, 200);
-    assert_string_equal(app_many_order(&many), buyers->ids[which]);
+    assert_string_equal(app_topology_order(&many), buyers->ids[which]);
 }
 
 TEST(after_a_failover_it_sells_on)
@@ -260,7 +261,7 @@ TEST(after_a_failover_it_sells_on)
 
     APP_MANY_START(&many, "--sync-replicas", "1", "--sync-ms", "100");
     put_up_synced("through", BUYERS_MAX, "mutex");
-    double before = app_many_metric(&many, "seckill_topology_changes_total");
+    double before = app_topology_metric(&many, "seckill_topology_changes_total");
     while (buyers.count < 20)
         buy_until_sold(&buyers);
     let_replicas_evict();
@@ -273,11 +274,11 @@ TEST(after_a_failover_it_sells_on)
     while (buyers.count < 60)
         buy_until_sold(&buyers);
     assert_int_equal(doubles(&buyers), 0);
-    assert_true(app_many_metric(&many, "seckill_topology_changes_total") > before);
+    assert_true(app_topology_metric(&many, "seckill_topology_changes_total") > before);
     LKS_EVENTUALLY(
         log_says("with maxmemory-policy volatile-lru: orders and locks could be evicted"), SOON_MS);
-    assert_int_equal(app_many_get(&many, "/readyz"), 200);
-    app_many_assert_books(&many, "through", 60, BUYERS_MAX - 60);
+    assert_int_equal(app_topology_get(&many, "/readyz"), 200);
+    app_topology_assert_books(&many, "through", 60, BUYERS_MAX - 60);
     for (size_t i = 0; i < 20; i++)
         look_up(&buyers, i);
 }

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "store/app_scripts.h"
 #include "store/store_admin.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 #define HEX             "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -67,7 +67,7 @@ static const struct step steps[] = {
 
 static void open_sale(struct sale_world *world, int64_t units)
 {
-    SALE_SHOPS(world, "script", units, .batch = 1);
+    SALE_INSTANCES(world, "script", units, .batch = 1);
 }
 
 static void ends_as(struct sale_world *world, const struct step *step, sale_step expected)
@@ -104,11 +104,11 @@ TEST(a_paused_sale_sells_nothing_until_it_is_resumed, struct sale_world *world)
     changes_nothing(world, &steps[RESUME], SALE_STEP_NOT_PAUSED);
     ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
     ledger_has(world, "(event paused by first epoch 1 left 5)");
-    sale_shops_told(world, "ann", OUTCOME_PAUSED);
+    sale_instances_expect(world, "ann", OUTCOME_PAUSED);
     changes_nothing(world, &steps[PAUSE], SALE_STEP_DONE);
     ends_as(world, &steps[RESUME], SALE_STEP_DONE);
     ledger_has(world, "(event resumed by first epoch 1 left 5)");
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
     assert_int_equal(sale_number(world, "XLEN seckill:{s}:ledger"), 4);
 }
 
@@ -228,8 +228,8 @@ TEST(a_restock_sells_on_in_a_new_epoch, struct sale_world *world)
     struct sale sale;
 
     open_sale(world, 1);
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
-    sale_shops_told(world, "bob", OUTCOME_SOLD_OUT);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "bob", OUTCOME_SOLD_OUT);
     int64_t before_ms = clock_unix_ms();
     ends_as(world, RESTOCKED(2, "k1"), SALE_STEP_DONE);
     ledger_has(world, "(event restocked by first epoch 2 left 2 units 2 key k1 sellable_ms ");
@@ -289,16 +289,16 @@ TEST(a_sale_is_paused_and_ended_while_units_cool, struct sale_world *world)
     struct sale_audit audit;
 
     open_sale(world, 1);
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
     ends_as(world, RESTOCKED(2, "k1"), SALE_STEP_DONE);
     ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
     assert_true(sale_eventually(has_cooled, world, SALE_GENEROUS_MS));
-    sale_shops_told(world, "bob", OUTCOME_PAUSED);
+    sale_instances_expect(world, "bob", OUTCOME_PAUSED);
     ends_as(world, &steps[RESUME], SALE_STEP_DONE);
-    sale_shops_told(world, "bob", OUTCOME_CREATED);
+    sale_instances_expect(world, "bob", OUTCOME_CREATED);
     ends_as(world, RESTOCKED(3, "k2"), SALE_STEP_DONE);
     ends_as(world, &to_end, SALE_STEP_DONE);
-    sale_shops_told(world, "cid", OUTCOME_ENDED);
+    sale_instances_expect(world, "cid", OUTCOME_ENDED);
     assert_int_equal(sale_number(world, "GET seckill:{s}:stock"),
                      4); /* as everything else that is left */
     assert_int_equal(store_audit_sale(world->shops[0].store, "s", &audit, NULL), STORE_OK);
@@ -474,9 +474,9 @@ static void print_checks(const struct sale_audit *audit)
 static void sell_some(struct sale_world *world)
 {
     open_sale(world, 5);
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
     ends_as(world, RESTOCKED(2, "k"), SALE_STEP_DONE);
-    assert_int_equal(sale_shops_buy(world, "bob", "k").outcome, OUTCOME_CREATED);
+    assert_int_equal(sale_instances_buy(world, "bob", "k").outcome, OUTCOME_CREATED);
     ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
 }
 
@@ -550,7 +550,7 @@ TEST(a_ledger_of_many_pages_is_walked_whole, struct sale_world *world)
         char buyer[16];
 
         (void)snprintf(buyer, sizeof buyer, "b%u", i);
-        sale_shops_told(world, buyer, OUTCOME_CREATED);
+        sale_instances_expect(world, buyer, OUTCOME_CREATED);
     }
     audit_of(world, &audit);
     assert_int_equal(audit.verdict, AUDIT_PASS);
@@ -593,7 +593,7 @@ TEST(steps_and_purchases_at_once_add_up, struct sale_world *world)
 
     open_sale(world, 10);
     for (unsigned i = 0; i < BUYERS; i++) {
-        buyers[i] = (struct buyer){.group = world->shops[i % SALE_SHOPS].group, .number = i};
+        buyers[i] = (struct buyer){.group = world->shops[i % SALE_INSTANCES].group, .number = i};
         assert_int_equal(pthread_create(&buyers[i].thread, NULL, buy_many, &buyers[i]), 0);
     }
     for (unsigned i = 0; i < RESTOCKS; i++) {
@@ -601,7 +601,7 @@ TEST(steps_and_purchases_at_once_add_up, struct sale_world *world)
         struct sale_step_end end;
 
         (void)snprintf(key, sizeof key, "k%u", i / 2); /* each twice */
-        if (store_restock_sale(world->shops[i % SALE_SHOPS].store, "s",
+        if (store_restock_sale(world->shops[i % SALE_INSTANCES].store, "s",
                                &(struct sale_restock){3, key}, &end, NULL) != STORE_OK ||
             end.step != (i % 2 ? SALE_STEP_REPEATED : SALE_STEP_DONE))
             break;

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "store/store_admin.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])

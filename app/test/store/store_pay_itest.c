@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "store/store_admin.h"
 #include "store/store_pay.h"
-#include "test/support/sale_shops.h"
+#include "test/support/sale_instances.h"
 #include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -19,7 +19,7 @@ static void put_up(struct sale_world *world, int64_t window_ms)
 {
     struct sale sale = {.id = "p", .title = "p", .guard = "mutex", .initial = UNITS};
 
-    SALE_SHOPS(world, "mutex", 1, .batch = 8);
+    SALE_INSTANCES(world, "mutex", 1, .batch = 8);
     sale.payment = (struct sale_payment){.window_ms = window_ms, .amount = 500, .currency = "CNY"};
     assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);
 }
@@ -427,7 +427,7 @@ TEST(a_unit_that_comes_back_is_not_sold_out_anywhere, struct sale_world *world)
     for (int i = 0; i < 60; i++) { /* long enough for a memory of it, were there one */
         struct purchase told = {.buyer = "dan", .key = ""};
 
-        (void)group_commit_sell(world->shops[i % SALE_SHOPS].group, "p", &told);
+        (void)group_commit_sell(world->shops[i % SALE_INSTANCES].group, "p", &told);
         assert_int_equal(told.outcome, OUTCOME_SOLD_OUT);
         clock_pause_ms(5);
     }
@@ -662,12 +662,12 @@ TEST(a_sale_that_is_not_paid_later_knows_nothing_of_it, struct sale_world *world
     struct sale sale = {0};
 
     put_up(world, WINDOW_MS);
-    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    sale_instances_expect(world, "ann", OUTCOME_CREATED);
     assert_int_equal(store_load_sale(world->shops[0].store, "s", &sale, NULL), STORE_OK);
     assert_int_equal(sale.payment.window_ms, 0);
     assert_int_equal(sale.orders, 1);
     assert_int_equal(sale_ask_number(world->client, "EXISTS seckill:{s}:due"), 0);
-    sale_shops_told(world, "bob", OUTCOME_SOLD_OUT);
+    sale_instances_expect(world, "bob", OUTCOME_SOLD_OUT);
 }
 
 GROUP(sale_world_open, sale_world_close);

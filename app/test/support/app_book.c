@@ -70,7 +70,7 @@ const char *app_book_pay(struct app_fixture *self, const char *event, const char
     lk_reply *row = NULL;
 
     (void)snprintf(text, sizeof text, "HGET seckill:{lamp}:orders %s", buyer);
-    row = app_tell_redis(self->redis.redis, text);
+    row = app_redis_command(self->redis.redis, text);
     const char *order = lk_reply_bytes(row).data;
     (void)snprintf(body, sizeof body,
                    "{\"id\":\"%s\",\"type\":\"payment.succeeded\",\"payment\":\"p-%s\","
@@ -106,7 +106,7 @@ void app_book_dump(struct app_fixture *self, char out[APP_BOOK_SIZE])
 
     assert_non_null(file);
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        lk_reply *reply = app_tell_redis(self->redis.redis, asked[i]);
+        lk_reply *reply = app_redis_command(self->redis.redis, asked[i]);
 
         sale_print(file, reply);
         lk_reply_free(reply);
@@ -116,7 +116,7 @@ void app_book_dump(struct app_fixture *self, char out[APP_BOOK_SIZE])
 
 void app_book_forget(struct app_fixture *self)
 {
-    lk_reply_free(app_tell_redis(self->redis.redis, "FLUSHALL"));
+    lk_reply_free(app_redis_command(self->redis.redis, "FLUSHALL"));
 }
 
 struct wanted {

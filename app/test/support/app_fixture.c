@@ -90,7 +90,7 @@ bool app_serves(struct app_fixture *fixture, int requests)
     return app_eventually(is_serving, &(struct serving){fixture, requests}, 10000);
 }
 
-void app_says(const struct app_reply *reply, long status, const char *members)
+void app_assert_answer(const struct app_reply *reply, long status, const char *members)
 {
     json_t *wanted = json_loads(texts_at(members, 0), 0, NULL);
     json_t *got = json_loads(reply->body, 0, NULL);

@@ -36,7 +36,7 @@ double app_metric(struct app_fixture *fixture, const char *sample);
 /* Whether its service comes to answer so many requests at once, besides ours for that number. */
 bool app_serves(struct app_fixture *fixture, int requests);
 /* Fail unless it has that status and a body with these members, JSON ("`" is a quotation mark). */
-void app_says(const struct app_reply *reply, long status, const char *members);
+void app_assert_answer(const struct app_reply *reply, long status, const char *members);
 /* Stop all, remove the folder. The status of its service. */
 int app_fixture_end(struct app_fixture *fixture);
 

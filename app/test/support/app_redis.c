@@ -12,7 +12,7 @@
 #include "app_support.h"
 #include "sale_support.h"
 
-lk_reply *app_tell_redis(const char *url, const char *command)
+lk_reply *app_redis_command(const char *url, const char *command)
 {
     lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
     lk_reply *reply = client ? sale_ask(client, "%s", command) : NULL;
@@ -26,7 +26,7 @@ long long app_ask_redis(const char *url, const char *command, const char *key)
     char line[256];
 
     (void)snprintf(line, sizeof line, "%s %s", command, key);
-    lk_reply *reply = app_tell_redis(url, line);
+    lk_reply *reply = app_redis_command(url, line);
     struct lk_bytes bytes = lk_reply_bytes(reply);
     long long number = bytes.data ? strtoll(bytes.data, NULL, 10) : lk_reply_integer(reply, -1);
     lk_reply_free(reply);
@@ -42,7 +42,7 @@ bool app_hold_lock(const char *url, const char *sale, int64_t lease_ms)
     (void)snprintf(command, sizeof command,
                    lease_ms > 0 ? "SET %s somebody PX %lld" : "PEXPIRE %s %lld", key,
                    (long long)lease_ms);
-    lk_reply_free(app_tell_redis(url, command)); /* looked up below */
+    lk_reply_free(app_redis_command(url, command)); /* looked up below */
     return app_ask_redis(url, "EXISTS", key) == (lease_ms > 0);
 }
 

@@ -118,7 +118,7 @@ bool app_exchange(const char *base, const char *bytes, char *out, size_t size);
 /* ---- Redis ----------------------------------------------------------------------------------- */
 
 /* A command, its words between single blanks; the answer is yours (lk_reply_free), NULL: none came. */
-struct lk_reply *app_tell_redis(const char *url, const char *command);
+struct lk_reply *app_redis_command(const char *url, const char *command);
 /* "GET", "HLEN", "EXISTS"... of one key, as a number; -1 when there is none. */
 long long app_ask_redis(const char *url, const char *command, const char *key);
 /* A connection to the Redis of app_start_redis(dir) that is told every command; -1: none. */

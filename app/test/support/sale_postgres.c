@@ -21,7 +21,7 @@ int sale_postgres_close(void **state)
 {
     struct sale_world *world = *state;
 
-    sale_shops_close(world);
+    sale_instances_close(world);
     guard_servers_close(&world->servers);
     lkp_server_stop(sale_postgres);
     return sale_world_close(state);

@@ -4,7 +4,7 @@
 #ifndef SECKILL_SALE_POSTGRES_H
 #define SECKILL_SALE_POSTGRES_H
 
-#include "sale_shops.h"
+#include "sale_instances.h"
 #include "test/postgres/lk_postgres.h"
 
 /* As sale_world_open() and sale_world_close(), with it; the shops know it. */

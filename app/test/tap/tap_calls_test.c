@@ -1,7 +1,7 @@
 /*
  * What servers were asked in parallel comes in one order, whatever passed first.
  */
-#include "lab/tap/tap_inside.h"
+#include "lab/tap/tap_internal.h"
 #include "test/support/testing.h"
 
 enum { LINE = 256 };

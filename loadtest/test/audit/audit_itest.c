@@ -2,7 +2,7 @@
  * The audit program on a real Redis, by hand-made sales: its words and exit statuses, what proves nothing,
  * and what cannot be used, refused with a reason. Which lie is found by which check: corruption_itest.c.
  */
-#include "test/support/lt_line.h"
+#include "test/support/lt_command.h"
 #include "test/support/testing.h"
 
 /* A clean sale of two units: b1 and b2 won, b3 came too late, b2's answer was lost. */
@@ -35,31 +35,31 @@ static const char clean_redis[] = SALE
 
 #define AUDIT         "audit --redis %s --sale s --operators @operators --clients @clients"
 
-SET_UP(struct lt_place, place)
+SET_UP(struct lt_sandbox, sandbox)
 {
-    assert_true(lt_place_open(place) && lt_place_start_redis(place));
+    assert_true(lt_sandbox_open(sandbox) && lt_sandbox_start_redis(sandbox));
 }
 
-TEAR_DOWN(struct lt_place, place)
+TEAR_DOWN(struct lt_sandbox, sandbox)
 {
-    lt_place_close(place);
+    lt_sandbox_close(sandbox);
 }
 
-static void write(const struct lt_place *place, const char *name, const char *text)
+static void write(const struct lt_sandbox *sandbox, const char *name, const char *text)
 {
     char path[LT_PATH_MAX + 64];
 
-    assert_true(lt_place_write(place, name, text, path));
+    assert_true(lt_sandbox_write(sandbox, name, text, path));
 }
 
 /* The clean sale, changed by more commands, and what its clients and its operator wrote down. */
-static void make(const struct lt_place *place, const char *redis, const char *clients,
+static void make(const struct lt_sandbox *sandbox, const char *redis, const char *clients,
                  const char *units)
 {
-    assert_true(lt_place_tell_redis(place, clean_redis));
-    assert_true(lt_place_tell_redis(place, redis));
-    write(place, "clients", clients);
-    write(place, "operators", units);
+    assert_true(lt_sandbox_redis_commands(sandbox, clean_redis));
+    assert_true(lt_sandbox_redis_commands(sandbox, redis));
+    write(sandbox, "clients", clients);
+    write(sandbox, "operators", units);
 }
 
 /* Every line "  fail  NAME ..." of the output must be wanted, and the other way round. */
@@ -76,7 +76,7 @@ static bool fails_as_wanted(const char *output, const char *wanted)
     return strcmp(found, wanted) == 0;
 }
 
-TEST(a_sale_ends_with_its_status, struct lt_place *place)
+TEST(a_sale_ends_with_its_status, struct lt_sandbox *sandbox)
 {
     static const struct {
         const char *name;
@@ -106,22 +106,22 @@ TEST(a_sale_ends_with_its_status, struct lt_place *place)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        make(place, rows[i].redis, rows[i].clients, PUT_UP("2"));
-        const struct lt_outcome *outcome = lt_try(place, AUDIT, place->url);
+        make(sandbox, rows[i].redis, rows[i].clients, PUT_UP("2"));
+        const struct lt_outcome *outcome = lt_try(sandbox, AUDIT, sandbox->url);
         if (outcome->status != rows[i].status || !fails_as_wanted(outcome->output, rows[i].failing))
             fail_msg("%s: %d\n%s\n", rows[i].name, outcome->status, outcome->output);
     }
 }
 
-TEST(without_clients_a_clean_sale_is_void, struct lt_place *place)
+TEST(without_clients_a_clean_sale_is_void, struct lt_sandbox *sandbox)
 {
     static const char *const said[] = {
         "pass  conservation",
         "\nas far as Redis alone can tell nothing is wrong: 6 checks pass, 8 need "
         "--clients, or --operators\nvoid"};
 
-    make(place, "", "", "");
-    const char *output = lt_must(place, 2, "audit --redis %s --sale s", place->url);
+    make(sandbox, "", "", "");
+    const char *output = lt_must(sandbox, 2, "audit --redis %s --sale s", sandbox->url);
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         if (!strstr(output, said[i])) fail_msg("no %s in: %s", said[i], output);
 }
@@ -144,7 +144,7 @@ TEST(without_clients_a_clean_sale_is_void, struct lt_place *place)
     "\",\"buyer\":\"" buyer "\",\"amount\":9,\"currency\":\"CNY\"}\n"
 #define TOLD "{\"t\":91,\"e\":\"told\",\"buyer\":\"b1\",\"order\":\"100\",\"state\":\"paid\"}\n"
 
-TEST(a_sale_that_is_paid_for_later_has_laws_of_its_own, struct lt_place *place)
+TEST(a_sale_that_is_paid_for_later_has_laws_of_its_own, struct lt_sandbox *sandbox)
 {
     static const struct {
         const char *name, *redis, *failing;
@@ -164,20 +164,22 @@ TEST(a_sale_that_is_paid_for_later_has_laws_of_its_own, struct lt_place *place)
          "conservation told_paid_is_paid "},
     };
 
-    write(place, "charges", CHARGED("p1", "100", "b1") CHARGED("p2", "101", "b2"));
+    write(sandbox, "charges", CHARGED("p1", "100", "b1") CHARGED("p2", "101", "b2"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        make(place, PAID_LATER, CLEAN TOLD, PUT_UP("2"));
-        assert_true(lt_place_tell_redis(place, rows[i].redis));
-        const struct lt_outcome *outcome = lt_try(place, AUDIT " --charges @charges", place->url);
+        make(sandbox, PAID_LATER, CLEAN TOLD, PUT_UP("2"));
+        assert_true(lt_sandbox_redis_commands(sandbox, rows[i].redis));
+        const struct lt_outcome *outcome =
+            lt_try(sandbox, AUDIT " --charges @charges", sandbox->url);
         if (!fails_as_wanted(outcome->output, rows[i].failing))
             fail_msg("%s: %d\n%s\n", rows[i].name, outcome->status, outcome->output);
     }
-    make(place, PAID_LATER, CLEAN TOLD, PUT_UP("2"));
-    assert_non_null(strstr(lt_must(place, 2, AUDIT, place->url), "\n  void  payment_explained "));
+    make(sandbox, PAID_LATER, CLEAN TOLD, PUT_UP("2"));
+    assert_non_null(
+        strstr(lt_must(sandbox, 2, AUDIT, sandbox->url), "\n  void  payment_explained "));
 }
 
 /* More than one page of HSCAN and XRANGE. */
-TEST(large_sale_is_read_whole, struct lt_place *place)
+TEST(large_sale_is_read_whole, struct lt_sandbox *sandbox)
 {
     enum { ORDERS = 2500, LINE = 150 };
     char *clients = calloc(ORDERS, LINE);
@@ -190,7 +192,7 @@ TEST(large_sale_is_read_whole, struct lt_place *place)
                                   "\"key\":\"k%d\"}\n{\"t\":%d,\"e\":\"ok\",\"rid\":\"k%d\","
                                   "\"status\":201,\"order\":\"%d\"}\n",
                                   i, i, i, i, i, i, i);
-    make(place,
+    make(sandbox,
          "FLUSHALL\nHSET seckill:{s}:sale initial 2500 epoch 1 state open\n"
          "SET seckill:{s}:stock 0\n"
          "XADD seckill:{s}:ledger 1-0 event created epoch 1 left 2500 initial 2500\n"
@@ -199,12 +201,13 @@ TEST(large_sale_is_read_whole, struct lt_place *place)
          "i..':b'..i..':k'..i) end\" 2 seckill:{s}:orders seckill:{s}:ledger\n",
          clients, PUT_UP("2500"));
     free(clients);
-    assert_non_null(strstr(lt_must(place, 0, AUDIT, place->url), "2500 orders + 0 left = 2500"));
+    assert_non_null(
+        strstr(lt_must(sandbox, 0, AUDIT, sandbox->url), "2500 orders + 0 left = 2500"));
 }
 
-TEST(what_cannot_be_used_is_refused, struct lt_place *place)
+TEST(what_cannot_be_used_is_refused, struct lt_sandbox *sandbox)
 {
-    static const struct lt_said rows[] = {
+    static const struct lt_case rows[] = {
         {"--sale other", 2, "audit: no sale \"other\""},
         {"--sale Bad_Id", 2, "--sale: must match [a-z0-9-]{1,40}, not Bad_Id"},
         {"--sale s --clients @nonsense", 2, "nonsense:3: not a JSON object"},
@@ -215,51 +218,51 @@ TEST(what_cannot_be_used_is_refused, struct lt_place *place)
     };
     char program[LT_PATH_MAX + 64];
 
-    make(place, "", WON, "");
-    write(place, "nonsense", WON "nonsense\n");
-    write(place, "mixed", PUT_UP("2") WON);
-    (void)snprintf(program, sizeof program, "audit --redis %s", place->url);
-    lt_must_all(place, program, rows);
+    make(sandbox, "", WON, "");
+    write(sandbox, "nonsense", WON "nonsense\n");
+    write(sandbox, "mixed", PUT_UP("2") WON);
+    (void)snprintf(program, sizeof program, "audit --redis %s", sandbox->url);
+    lt_must_all(sandbox, program, rows);
 }
 
-TEST(several_client_files_and_json, struct lt_place *place)
+TEST(several_client_files_and_json, struct lt_sandbox *sandbox)
 {
-    make(place, "", WON SOLD_OUT, PUT_UP("2"));
-    write(place, "b.jsonl", LOST FOUND);
-    const char *said = lt_must(place, 0,
+    make(sandbox, "", WON SOLD_OUT, PUT_UP("2"));
+    write(sandbox, "b.jsonl", LOST FOUND);
+    const char *said = lt_must(sandbox, 0,
                                "audit --clients @clients @b.jsonl --json --redis %s --sale s "
                                "--operators @operators",
-                               place->url);
+                               sandbox->url);
     assert_non_null(strstr(said, "\"verdict\": \"pass\""));
     assert_non_null(strstr(said, "\"honest_answers\": {"));
 }
 
 /* The same sale after a failover that took b1's order back. */
-TEST(lost_orders_are_counted_and_named_when_allowed, struct lt_place *place)
+TEST(lost_orders_are_counted_and_named_when_allowed, struct lt_sandbox *sandbox)
 {
-    make(place,
+    make(sandbox,
          "HDEL seckill:{s}:orders b1\nSET seckill:{s}:stock 1\nDEL seckill:{s}:ledger\n" PUT_UP_2
          "XADD seckill:{s}:ledger 2-0 event sold by i epoch 1 left 1 order 101:b2:k2\n",
          CLEAN, PUT_UP("2"));
-    assert_true(
-        fails_as_wanted(lt_must(place, 1, AUDIT, place->url), "acknowledged_kept no_undersell "));
-    assert_non_null(strstr(lt_must(place, 0, AUDIT " --allow-lost", place->url),
+    assert_true(fails_as_wanted(lt_must(sandbox, 1, AUDIT, sandbox->url),
+                                "acknowledged_kept no_undersell "));
+    assert_non_null(strstr(lt_must(sandbox, 0, AUDIT " --allow-lost", sandbox->url),
                            "\naccepted orders lost: 1 of 1\n"
                            "  lost: order 100 of b1 (k1)\npass\n"));
-    const char *said = lt_must(place, 0, AUDIT " --allow-lost --json", place->url);
+    const char *said = lt_must(sandbox, 0, AUDIT " --allow-lost --json", sandbox->url);
     assert_non_null(strstr(said, "\"accepted\": 1"));
     assert_non_null(strstr(said, "\"order\": \"100\""));
 }
 
 /* b1 was told 201 of an order that is not there. */
-TEST(the_story_of_who_was_wronged_is_told_in_lines_and_as_data, struct lt_place *place)
+TEST(the_story_of_who_was_wronged_is_told_in_lines_and_as_data, struct lt_sandbox *sandbox)
 {
-    make(place, "HDEL seckill:{s}:orders b1\n", CLEAN, PUT_UP("2"));
-    const char *said = lt_must(place, 1, AUDIT, place->url);
+    make(sandbox, "HDEL seckill:{s}:orders b1\n", CLEAN, PUT_UP("2"));
+    const char *said = lt_must(sandbox, 1, AUDIT, sandbox->url);
     assert_non_null(strstr(said, "    what b1 asked (ms), was told, and has:\n"
                                  "         0.0   k1: at 0.0 created, order 100\n"
                                  "               ledger: order 100, asked for by k1\n"));
-    said = lt_must(place, 1, AUDIT " --json", place->url);
+    said = lt_must(sandbox, 1, AUDIT " --json", sandbox->url);
     assert_non_null(strstr(said, "\"mode\": \"audit\""));
     assert_non_null(strstr(said, "\"words\": \"order 100, asked for by k1\""));
 }

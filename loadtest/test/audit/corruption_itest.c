@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "base/moment.h"
-#include "test/support/lt_line.h"
+#include "base/clock.h"
+#include "test/support/lt_command.h"
 #include "test/support/lt_rig.h"
 #include "test/support/testing.h"
 
@@ -61,7 +61,7 @@ __attribute__((format(printf, 2, 3))) static void note(const char *event, const 
 {
     va_list args;
 
-    (void)fprintf(world.clients, "{\"t\":%" PRId64 ",\"e\":\"%s\",", moment_ns(), event);
+    (void)fprintf(world.clients, "{\"t\":%" PRId64 ",\"e\":\"%s\",", clock_ns(), event);
     va_start(args, format);
     (void)vfprintf(world.clients, format, args);
     va_end(args);
@@ -91,14 +91,14 @@ static long buy(const char *buyer, const char *key, long status, bool is_lost)
 /* A restock's units are not sold at once everywhere, nor does everybody know at once of the end. */
 static void buy_until(const char *buyer, long status)
 {
-    int64_t deadline_ms = moment_ms() + LIMIT_MS;
+    int64_t deadline_ms = clock_ms() + LIMIT_MS;
     char key[24];
     unsigned n = 0;
 
     do {
         (void)snprintf(key, sizeof key, "l-%s-%u", buyer, n++);
-        assert_true(moment_ms() < deadline_ms);
-        if (n > 1) moment_sleep_ms(LOOK_EVERY_MS);
+        assert_true(clock_ms() < deadline_ms);
+        if (n > 1) clock_sleep_ms(LOOK_EVERY_MS);
     } while (buy(buyer, key, 0, false) != status);
 }
 
@@ -149,7 +149,7 @@ static void sell_segments(void)
     for (size_t i = 0; i < sizeof homed / sizeof *homed; i++) {
         char key[8];
         if (i == 2) step("restock", "{\"units\":2}", "r2");
-        if (i == 2) moment_sleep_ms(COOL_MS);
+        if (i == 2) clock_sleep_ms(COOL_MS);
         (void)snprintf(key, sizeof key, "k-%s", homed[i]);
         (void)buy(homed[i], key, 201, false);
     }
@@ -162,7 +162,7 @@ static bool is_free(void *arg)
     const struct finished *finished = arg;
     struct facts facts;
 
-    if (!ledger) ledger = ledger_open(world.rig.place.url, NULL);
+    if (!ledger) ledger = ledger_open(world.rig.sandbox.url, NULL);
     facts_init(&facts);
     bool is_read = ledger && ledger_sale_read(ledger, finished->sale, &facts, NULL);
     bool is_gone = is_read && facts.lock == LOCK_NONE;
@@ -176,16 +176,16 @@ static void finish(struct finished *finished, void (*sell_it)(void))
 {
     path_text path;
 
-    (void)snprintf(path, sizeof path, "%s/clients", world.rig.place.dir);
+    (void)snprintf(path, sizeof path, "%s/clients", world.rig.sandbox.dir);
     world.clients = fopen(path, "we");
     world.sale = finished->sale;
     assert_non_null(world.clients);
     sell_it();
     assert_int_equal(0, fclose(world.clients));
-    lt_place_read(&world.rig.place, "clients", finished->about[0], FILE_MAX);
-    lt_place_read(&world.rig.place, "i1/operators.ndjson", finished->about[1], FILE_MAX);
+    lt_sandbox_read(&world.rig.sandbox, "clients", finished->about[0], FILE_MAX);
+    lt_sandbox_read(&world.rig.sandbox, "i1/operators.ndjson", finished->about[1], FILE_MAX);
     assert_true(lt_eventually(is_free, finished, LIMIT_MS));
-    assert_true(lt_place_tell_redis(&world.rig.place, finished->keep));
+    assert_true(lt_sandbox_redis_commands(&world.rig.sandbox, finished->keep));
 }
 
 /* Lua on the keys of segment i: S(i), K(i), O(i), L(i). */
@@ -562,7 +562,7 @@ static void write_file(const struct finished *finished, int file, const struct e
         if (!edit_lines(edit, about, text)) fail_msg("no \"%s\" in:\n%s", edit->line, about);
         about = text;
     }
-    assert_true(lt_place_write(&world.rig.place, name, about, path));
+    assert_true(lt_sandbox_write(&world.rig.sandbox, name, about, path));
 }
 
 static const struct lt_outcome *audit(const struct finished *finished, const struct corruption *row)
@@ -570,12 +570,12 @@ static const struct lt_outcome *audit(const struct finished *finished, const str
     static char commands[FILE_MAX];
 
     (void)snprintf(commands, sizeof commands, "%s%s", finished->back, row->redis ? row->redis : "");
-    assert_true(lt_place_tell_redis(&world.rig.place, commands));
+    assert_true(lt_sandbox_redis_commands(&world.rig.sandbox, commands));
     write_file(finished, CLIENTS, &row->edit, "c.jsonl");
     write_file(finished, OPERATORS, &row->edit, "o.ndjson");
-    return lt_try(&world.rig.place,
+    return lt_try(&world.rig.sandbox,
                   "audit --redis %s --sale %s --operators @o.ndjson --clients @c.jsonl",
-                  world.rig.place.url, finished->sale);
+                  world.rig.sandbox.url, finished->sale);
 }
 
 static void find_each(const struct finished *finished, const struct corruption *rows, size_t count)

@@ -3,7 +3,7 @@
  * and on facts made by hand.
  */
 #include "audit/verdict.h"
-#include "base/chance.h"
+#include "base/random.h"
 #include "test/support/testing.h"
 
 enum { MOST = 6, LONGEST = 70 };
@@ -53,13 +53,13 @@ TEST(known_sequences)
 
 TEST(merging_counts_what_force_counts)
 {
-    struct chance random = chance_stream(11, 1);
+    struct random random = random_stream(11, 1);
     int64_t numbers[LONGEST];
 
     for (size_t count = 0; count <= LONGEST; count++) {
         for (int64_t range = 1; range <= 1000; range *= 10) { /* with many equal ones, with few */
             for (size_t i = 0; i < count; i++)
-                numbers[i] = chance_between(&random, 0, range);
+                numbers[i] = random_between(&random, 0, range);
             assert_int_equal(count_by_force(numbers, count), count_by_merging(numbers, count));
         }
     }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/port.h"
-#include "test/support/lt_line.h"
+#include "test/support/lt_command.h"
 #include "test/support/lt_net.h"
 #include "test/support/testing.h"
 
@@ -26,7 +26,7 @@ static const struct {
 };
 
 struct world {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct process running[SERVER_COUNT];
     int ports[MUTE + 1];
     int mute; /* listens, and never says a word */
@@ -34,11 +34,11 @@ struct world {
 
 SET_UP(struct world, world)
 {
-    assert_true(lt_place_open(&world->place));
-    assert_true(lt_place_certify(&world->place));
+    assert_true(lt_sandbox_open(&world->sandbox));
+    assert_true(lt_sandbox_certify(&world->sandbox));
     for (int i = 0; i < SERVER_COUNT; i++) {
         world->ports[i] = port_free();
-        assert_true(lt_start_redis(&world->running[i], &world->place, world->ports[i],
+        assert_true(lt_start_redis(&world->running[i], &world->sandbox, world->ports[i],
                                    servers[i].certificate, servers[i].clients));
     }
     world->mute = lt_listen(&world->ports[MUTE]);
@@ -50,14 +50,14 @@ TEAR_DOWN(struct world, world)
     for (int i = 0; i < SERVER_COUNT; i++)
         process_stop(&world->running[i], STOP_MS);
     (void)close(world->mute);
-    lt_place_close(&world->place);
+    lt_sandbox_close(&world->sandbox);
 }
 
 /* A program with these words and flags ends so, and says that. */
 static bool ends(const struct world *world, const char *words, const char *flags, int status,
                  const char *says)
 {
-    const struct lt_outcome *outcome = lt_try(&world->place, "%s %s", words, flags);
+    const struct lt_outcome *outcome = lt_try(&world->sandbox, "%s %s", words, flags);
 
     if (outcome->status == status && strstr(outcome->output, says)) return true;
     print_message("%s %s: %d %s\n", words, flags, outcome->status, outcome->output);

@@ -7,26 +7,26 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "test/support/lt_course.h"
+#include "test/support/lt_fault_run.h"
 #include "test/support/lt_net.h"
 #include "test/support/testing.h"
 
 enum { HEAL_MS = 15000, SALES = 3, UNITS = 1200, COMMANDS_MAX = 400000 };
 
 struct world {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct topology topology;
 };
 
 SET_UP(struct world, world)
 {
-    assert_true(lt_place_open(&world->place));
+    assert_true(lt_sandbox_open(&world->sandbox));
 }
 
 TEAR_DOWN(struct world, world)
 {
     topology_close(&world->topology);
-    lt_place_close(&world->place);
+    lt_sandbox_close(&world->sandbox);
 }
 
 /* What ledger.h says that it takes. */
@@ -74,7 +74,7 @@ static void make_sale(const struct world *world, const char *sale, int port)
                            "HSET seckill:{%s}:orders b%d %d:confirmed:k%d\n"
                            "XADD seckill:{%s}:ledger * event sold left %d order %d:b%d:k%d\n",
                            sale, i, i, i, sale, UNITS - 1 - i, i, i, i);
-    assert_true(lt_place_tell_port(&world->place, port, commands));
+    assert_true(lt_sandbox_port_commands(&world->sandbox, port, commands));
 }
 
 static void check_sale(struct ledger *ledger, const char *sale)
@@ -132,8 +132,8 @@ static bool is_replicated(void *arg)
     const struct world *world = arg;
     char said[256];
 
-    (void)lt_place_tell_port(&world->place, port_of(world, "n1"), "WAIT 2 1000\n");
-    lt_place_read(&world->place, "answers", said, sizeof said);
+    (void)lt_sandbox_port_commands(&world->sandbox, port_of(world, "n1"), "WAIT 2 1000\n");
+    lt_sandbox_read(&world->sandbox, "answers", said, sizeof said);
     return said[0] == '2';
 }
 
@@ -152,11 +152,11 @@ static void check_it_is(const struct world *world, int port)
     struct ledger *ledger = ledger_open(world->topology.url, NULL);
     int64_t left = 0;
 
-    assert_true(lt_place_tell_port(&world->place, port, "SET seckill:{s}:stock 9\n"));
+    assert_true(lt_sandbox_port_commands(&world->sandbox, port, "SET seckill:{s}:stock 9\n"));
     assert_true(ledger && ledger_sale_stock(ledger, "s", &left, NULL));
     assert_int_equal(9, left);
     ledger_close(ledger);
-    assert_true(lt_place_tell_port(&world->place, port, "SET seckill:{s}:stock 10\n"));
+    assert_true(lt_sandbox_port_commands(&world->sandbox, port, "SET seckill:{s}:stock 10\n"));
 }
 
 TEST(the_primary_is_found_and_found_again_after_a_failover, struct world *world)
@@ -172,16 +172,17 @@ TEST(the_primary_is_found_and_found_again_after_a_failover, struct world *world)
     is_refused("WRONGPASS", "other", reader_url(world));
     is_refused("a user without a password", NULL, reader_url(world));
 
-    (void)lt_tell(&world->topology, "kill s1"); /* the first of the URL: the next one is asked */
-    (void)lt_tell(&world->topology, "kill n1");
-    (void)lt_tell(&world->topology,
-                  "restart n1"); /* at once: a primary still, or again a replica */
-    (void)lt_tell(&world->topology, "restart s1");
-    (void)lt_tell(&world->topology, "ready");
-    int port = port_of(world, lt_tell(&world->topology, "failover"));
+    (void)lt_topology_command(&world->topology,
+                              "kill s1"); /* the first of the URL: the next one is asked */
+    (void)lt_topology_command(&world->topology, "kill n1");
+    (void)lt_topology_command(&world->topology,
+                              "restart n1"); /* at once: a primary still, or again a replica */
+    (void)lt_topology_command(&world->topology, "restart s1");
+    (void)lt_topology_command(&world->topology, "ready");
+    int port = port_of(world, lt_topology_command(&world->topology, "failover"));
     find_primary(world);
     check_it_is(world, port);
-    (void)lt_tell(&world->topology, "kill s1");
+    (void)lt_topology_command(&world->topology, "kill s1");
     find_primary(world);
 
     int sentinel = port_of(world, "s2");
@@ -265,21 +266,21 @@ TEST(each_sale_of_a_cluster_is_found_wherever_it_goes, struct world *world)
     start(world, words);
     for (int i = 0; i < SALES; i++) {
         (void)snprintf(slot, sizeof slot, "%s",
-                       lt_tell(topology, "slot seckill:{%s}:sale", sales[i]));
-        owners[i] = lt_tell(topology, "primary %s", slot)[1];
+                       lt_topology_command(topology, "slot seckill:{%s}:sale", sales[i]));
+        owners[i] = lt_topology_command(topology, "primary %s", slot)[1];
         make_sale(world, sales[i], port_of(world, "n1"));
     }
     assert_true(owners[0] != owners[1] && owners[1] != owners[2] && owners[0] != owners[2]);
     struct readers readers = open_readers(world);
     check_sales(&readers);
 
-    (void)snprintf(slot, sizeof slot, "%s", lt_tell(topology, "slot {a}"));
+    (void)snprintf(slot, sizeof slot, "%s", lt_topology_command(topology, "slot {a}"));
     (void)snprintf(move, sizeof move, "%.100s %s", slot, owners[0] == '1' ? "n2" : "n1");
-    (void)lt_tell(topology, "begin %s", move);
+    (void)lt_topology_command(topology, "begin %s", move);
     check_sales(&readers); /* all keys are still here */
-    (void)lt_tell(topology, "move %s", move);
+    (void)lt_topology_command(topology, "move %s", move);
     check_sales(&readers); /* ASK */
-    (void)lt_tell(topology, "end %s", move);
+    (void)lt_topology_command(topology, "end %s", move);
     check_sales(&readers); /* MOVED, with old connections */
     close_readers(&readers);
     readers = open_readers(world);
@@ -287,7 +288,7 @@ TEST(each_sale_of_a_cluster_is_found_wherever_it_goes, struct world *world)
 
     struct failure failure = {.text = ""};
     int64_t left = 0;
-    (void)lt_tell(topology, "kill n%c", owners[1]);
+    (void)lt_topology_command(topology, "kill n%c", owners[1]);
     assert_false(ledger_sale_stock(readers.ledgers[0], "b", &left, &failure));
     assert_true(strstr(failure.text, "Connection refused") ||
                 strstr(failure.text, "closed the connection") ||

@@ -30,7 +30,7 @@ TEST(every_buyer_of_the_file_is_found)
 {
     /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
     const char *build_dir = getenv("BUILD_DIR");
-    const struct lt_place *place = *state;
+    const struct lt_sandbox *sandbox = *state;
     char program[2 * LT_PATH_MAX];
     char line[1024];
     struct failure failure = {.text = ""};
@@ -38,7 +38,7 @@ TEST(every_buyer_of_the_file_is_found)
 
     (void)snprintf(program, sizeof program, "%s/seckillctl",
                    build_dir ? build_dir : "build/release");
-    struct tokens *tokens = tokens_make(program, place->dir, NULL, BUYERS, &failure);
+    struct tokens *tokens = tokens_make(program, sandbox->dir, NULL, BUYERS, &failure);
     assert_non_null(tokens);
     FILE *file = fopen(tokens_path(tokens), "re");
     assert_non_null(file);
@@ -59,10 +59,10 @@ TEST(every_buyer_of_the_file_is_found)
 
 TEST(tokens_that_cannot_be_made_are_told)
 {
-    const struct lt_place *place = *state;
+    const struct lt_sandbox *sandbox = *state;
     struct failure failure = {.text = ""};
 
-    assert_null(tokens_make("/nothing/seckillctl", place->dir, NULL, BUYERS, &failure));
+    assert_null(tokens_make("/nothing/seckillctl", sandbox->dir, NULL, BUYERS, &failure));
     assert_non_null(strstr(failure.text, "seckillctl key"));
 }
 

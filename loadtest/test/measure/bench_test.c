@@ -110,9 +110,9 @@ TEST(a_doubtful_row_is_never_ok)
     struct bench_row row = {.figure = &bench_figures[BENCH_REFUSAL_LIVEZ_64]};
 
     bench_add_ratio(&row, 1000, 1000);
-    bench_doubt(row.doubt, "%s", "");
-    bench_doubt(row.doubt, "3 socket errors");
-    bench_doubt(row.doubt, "something later");
+    bench_set_doubt(row.doubt, "%s", "");
+    bench_set_doubt(row.doubt, "3 socket errors");
+    bench_set_doubt(row.doubt, "something later");
     bench_sum_up(&row);
 
     assert_false(row.is_ok);
@@ -221,18 +221,18 @@ TEST(samples_are_summed_by_name_and_label)
                                   "a_total_more{outcome=\"sold-out\"} 1000\n"
                                   "plain 8";
 
-    assert_true(is_near(7, counters_sum(metrics, "a_total", "outcome=\"sold-out\"")));
-    assert_true(is_near(57, counters_sum(metrics, "a_total", NULL)));
-    assert_true(is_near(8, counters_sum(metrics, "plain", NULL)));
-    assert_true(is_near(0, counters_sum(metrics, "b_total", NULL)));
-    assert_true(is_near(0, counters_sum("", "a_total", NULL)));
+    assert_true(is_near(7, bench_counters_sum(metrics, "a_total", "outcome=\"sold-out\"")));
+    assert_true(is_near(57, bench_counters_sum(metrics, "a_total", NULL)));
+    assert_true(is_near(8, bench_counters_sum(metrics, "plain", NULL)));
+    assert_true(is_near(0, bench_counters_sum(metrics, "b_total", NULL)));
+    assert_true(is_near(0, bench_counters_sum("", "a_total", NULL)));
 
     struct tally outcomes = {.count = 0};
-    counters_read_label(metrics, "a_total", "outcome", &outcomes);
+    bench_counters_read_label(metrics, "a_total", "outcome", &outcomes);
     assert_int_equal(2, outcomes.count);
-    assert_int_equal(7, counters_times(&outcomes, "sold-out"));
-    assert_int_equal(50, counters_times(&outcomes, "created"));
-    assert_int_equal(0, counters_times(&outcomes, "replayed"));
+    assert_int_equal(7, bench_counters_times(&outcomes, "sold-out"));
+    assert_int_equal(50, bench_counters_times(&outcomes, "created"));
+    assert_int_equal(0, bench_counters_times(&outcomes, "replayed"));
 }
 
 TEST(commands_are_counted_between_two_readings)
@@ -240,20 +240,22 @@ TEST(commands_are_counted_between_two_readings)
     struct tally before, after;
     struct tally sums = {.count = 0};
 
-    counters_read_commands("# Commandstats\r\ncmdstat_get:calls=5,usec=1\r\n"
-                           "cmdstat_info:calls=1,usec=2\r\n",
-                           &before);
-    counters_read_commands("cmdstat_get:calls=9,usec=1\r\ncmdstat_info:calls=2,usec=2\r\n"
-                           "cmdstat_client|setname:calls=3,usec=1\r\nnonsense\r\ncmdstat_bad\r\n",
-                           &after);
+    bench_counters_read_commands("# Commandstats\r\ncmdstat_get:calls=5,usec=1\r\n"
+                                 "cmdstat_info:calls=1,usec=2\r\n",
+                                 &before);
+    bench_counters_read_commands(
+        "cmdstat_get:calls=9,usec=1\r\ncmdstat_info:calls=2,usec=2\r\n"
+        "cmdstat_client|setname:calls=3,usec=1\r\nnonsense\r\ncmdstat_bad\r\n",
+        &after);
 
-    assert_int_equal(7, counters_add_calls(&before, &after, &sums));
+    assert_int_equal(7, bench_counters_add_calls(&before, &after, &sums));
     assert_int_equal(2, sums.count);
     assert_string_equal("get", sums.list[0].name);
     assert_int_equal(4, sums.list[0].times);
     assert_string_equal("client|setname", sums.list[1].name);
-    assert_int_equal(123, counters_info_number("# Memory\r\nused_memory:123\r\n", "used_memory"));
-    assert_int_equal(-1, counters_info_number("used_memory_rss:1\r\n", "used_memory"));
+    assert_int_equal(123,
+                     bench_counters_info_number("# Memory\r\nused_memory:123\r\n", "used_memory"));
+    assert_int_equal(-1, bench_counters_info_number("used_memory_rss:1\r\n", "used_memory"));
 }
 
 TEST(a_guard_costs_per_accepted_order)

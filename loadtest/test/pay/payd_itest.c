@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 #include "pay/payd_faults.h"
 #include "pay/payd_sign.h"
-#include "test/support/lt_line.h"
+#include "test/support/lt_command.h"
 #include "test/support/lt_net.h"
 #include "test/support/testing.h"
 
@@ -20,7 +20,7 @@ enum { SOON_MS = 5000, QUIET_MS = 100, LATE_MS = 150, TEXT_MAX = 4096, EVENTS_MA
 #define KEY "0123456789abcdef0123456789abcdef"
 
 struct rig {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct process payd;
     int listener; /* the shop's */
     char webhook[64], key[LT_PATH_MAX + 64];
@@ -39,7 +39,7 @@ static bool is_ready(void *arg)
     struct rig *rig = arg;
     char said[512];
 
-    lt_place_read(&rig->place, "payd", said, sizeof said);
+    lt_sandbox_read(&rig->sandbox, "payd", said, sizeof said);
     const char *port = strstr(said, "127.0.0.1:");
     rig->port = port ? (int)strtol(port + strlen("127.0.0.1:"), NULL, 10) : 0;
     return strchr(said, '\n') != NULL;
@@ -49,28 +49,28 @@ SET_UP(struct rig, rig)
 {
     int port = 0;
 
-    assert_true(lt_place_open(&rig->place));
+    assert_true(lt_sandbox_open(&rig->sandbox));
     rig->listener = lt_listen(&port);
     assert_true(rig->listener >= 0);
     (void)snprintf(rig->webhook, sizeof rig->webhook, "http://127.0.0.1:%d/events", port);
-    assert_true(lt_place_write(&rig->place, "key", KEY "\n", rig->key));
+    assert_true(lt_sandbox_write(&rig->sandbox, "key", KEY "\n", rig->key));
 }
 
 TEAR_DOWN(struct rig, rig)
 {
     process_stop(&rig->payd, 0);
     lt_hang_up(&rig->listener);
-    lt_place_close(&rig->place);
+    lt_sandbox_close(&rig->sandbox);
 }
 
 /* With up to two faults: "--late", "1:300". */
 static void start(struct rig *rig, const char *more)
 {
-    struct lt_line line;
+    struct lt_command line;
 
-    lt_line_make(&line, &rig->place, "payd --webhook %s --key %s --log @log --seed 7 %s",
-                 rig->webhook, rig->key, more);
-    assert_true(lt_start(&rig->place, line.argv, "payd", &rig->payd));
+    lt_command_make(&line, &rig->sandbox, "payd --webhook %s --key %s --log @log --seed 7 %s",
+                    rig->webhook, rig->key, more);
+    assert_true(lt_start(&rig->sandbox, line.argv, "payd", &rig->payd));
     assert_true(lt_eventually(is_ready, rig, SOON_MS));
 }
 
@@ -108,7 +108,7 @@ static bool next_event(const struct rig *rig, int limit_ms, long status, struct 
     if (!lt_comes(rig->listener, limit_ms)) return false;
     int fd = lt_accept(rig->listener);
     assert_true(lt_http_read(fd, out->text, sizeof out->text) > 0);
-    out->at_ms = moment_ms();
+    out->at_ms = clock_ms();
     out->body = strstr(out->text, "\r\n\r\n") + 4;
     const char *t = strstr(out->text, "Payment-Signature: t=");
     assert_non_null(t);
@@ -239,8 +239,8 @@ static void judge(const struct rig *rig, size_t row)
     size_t count = take_events(rig, events);
     for (size_t i = 0; i < count; i++)
         damaged += !events[i].is_signed || !events[i].is_fresh;
-    lt_place_read(&rig->place, "log", log, sizeof log);
-    lt_place_read(&rig->place, "log.lost", lost, sizeof lost);
+    lt_sandbox_read(&rig->sandbox, "log", log, sizeof log);
+    lt_sandbox_read(&rig->sandbox, "log.lost", lost, sizeof lost);
     if (!are(events, count, faults[row].events) || damaged != faults[row].damaged ||
         !strstr(log, faults[row].in_log) || !strstr(lost, faults[row].in_lost))
         fail_msg("%s: %zu events, %d damaged\n%s\n%s", faults[row].flag, count, damaged, log, lost);
@@ -254,9 +254,9 @@ TEST(each_fault_is_what_it_is_called, struct rig *rig)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         char path[LT_PATH_MAX + 64];
 
-        assert_true(lt_place_write(&rig->place, "log", "", path) &&
-                    lt_place_write(&rig->place, "log.lost", "", path) &&
-                    lt_place_write(&rig->place, "payd", "", path));
+        assert_true(lt_sandbox_write(&rig->sandbox, "log", "", path) &&
+                    lt_sandbox_write(&rig->sandbox, "log.lost", "", path) &&
+                    lt_sandbox_write(&rig->sandbox, "payd", "", path));
         start(rig, faults[i].flag);
         judge(rig, i);
         process_stop(&rig->payd, 0);
@@ -266,7 +266,7 @@ TEST(each_fault_is_what_it_is_called, struct rig *rig)
 TEST(what_was_not_told_by_ctrl_c_is_told_by_a_replay, struct rig *rig)
 {
     struct event event = {.body = ""};
-    struct lt_line line;
+    struct lt_command line;
     struct process again;
 
     start(rig, "--late 1:60000 --slow 1:10");
@@ -276,9 +276,9 @@ TEST(what_was_not_told_by_ctrl_c_is_told_by_a_replay, struct rig *rig)
     assert_true(process_wait(&rig->payd, SOON_MS));
     assert_true(WIFEXITED(rig->payd.wait_status) && WEXITSTATUS(rig->payd.wait_status) == 0);
 
-    lt_line_make(&line, &rig->place, "payd --webhook %s --key %s --replay @log.lost", rig->webhook,
-                 rig->key);
-    assert_true(lt_start(&rig->place, line.argv, "again", &again));
+    lt_command_make(&line, &rig->sandbox, "payd --webhook %s --key %s --replay @log.lost",
+                    rig->webhook, rig->key);
+    assert_true(lt_start(&rig->sandbox, line.argv, "again", &again));
     assert_true(next_event(rig, SOON_MS, 200, &event));
     assert_true(event.is_signed && strstr(event.body, "payment.succeeded"));
     assert_true(process_wait(&again, SOON_MS));
@@ -287,7 +287,7 @@ TEST(what_was_not_told_by_ctrl_c_is_told_by_a_replay, struct rig *rig)
 
 TEST(what_cannot_run_says_why, struct rig *rig)
 {
-    static const struct lt_said rows[] = {
+    static const struct lt_case rows[] = {
         {"--help", 0, "--bad-signature X"},
         {"--version", 0, "payd "},
         {"", 2, "--webhook and --key are needed"},
@@ -302,9 +302,9 @@ TEST(what_cannot_run_says_why, struct rig *rig)
         {NULL, 0, NULL},
     };
 
-    lt_must_all(&rig->place, "payd", rows);
-    (void)lt_must(&rig->place, 1, "payd --webhook http://x --key %s --listen 127.0.0.1:99999",
+    lt_must_all(&rig->sandbox, "payd", rows);
+    (void)lt_must(&rig->sandbox, 1, "payd --webhook http://x --key %s --listen 127.0.0.1:99999",
                   rig->key);
-    (void)lt_must(&rig->place, 1, "payd --webhook http://x --key %s --replay /nonexistent",
+    (void)lt_must(&rig->sandbox, 1, "payd --webhook http://x --key %s --replay /nonexistent",
                   rig->key);
 }

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_proxy.h"
 #include "test/support/testing.h"
@@ -23,7 +23,7 @@ enum {
 };
 
 struct rig {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct lt_proxy proxy;
     int listener; /* the server behind link1 */
     int client, server;
@@ -48,8 +48,8 @@ SET_UP(struct rig, rig)
     *rig = (struct rig){.listener = lt_listen(&port), .client = -1, .server = -1};
     (void)snprintf(to, sizeof to, "127.0.0.1:%d", port);
     const char *const list[] = {to, NULL};
-    assert_true(rig->listener >= 0 && lt_place_open(&rig->place));
-    assert_true(lt_proxy_start(&rig->place, list, NULL, &rig->proxy));
+    assert_true(rig->listener >= 0 && lt_sandbox_open(&rig->sandbox));
+    assert_true(lt_proxy_start(&rig->sandbox, list, NULL, &rig->proxy));
     open_pair(rig);
 }
 
@@ -59,23 +59,23 @@ TEAR_DOWN(struct rig, rig)
     lt_hang_up(&rig->server);
     lt_hang_up(&rig->listener);
     bool is_clean = lt_proxy_stop(&rig->proxy);
-    lt_place_close(&rig->place);
+    lt_sandbox_close(&rig->sandbox);
     assert_true(is_clean);
 }
 
 static void tell(const struct rig *rig, const char *line)
 {
-    assert_true(lt_proxy_tell(&rig->proxy, line));
+    assert_true(lt_proxy_command(&rig->proxy, line));
 }
 
 /* From sending at one end to receiving at the other, ms. */
 static int64_t time_of_passage(int from, int to, const char *text)
 {
-    int64_t sent_ms = moment_ms();
+    int64_t sent_ms = clock_ms();
 
     assert_true(lt_send(from, text));
     assert_true(lt_receives(to, text));
-    return moment_ms() - sent_ms;
+    return clock_ms() - sent_ms;
 }
 
 /* ---- plays ------------------------------------------------------------------------------------ */
@@ -111,7 +111,7 @@ static bool is_noted(const struct rig *rig, const char *text)
     (void)snprintf(copy, sizeof copy, "%s", text);
     for (size_t i = 0; rest && i < STEPS_MAX; i++)
         words[i] = strsep(&rest, " ");
-    return lt_proxy_has_noted(&rig->proxy, words);
+    return lt_proxy_has_logged(&rig->proxy, words);
 }
 
 /* "MS TEXT": passes, after so long. */
@@ -150,7 +150,7 @@ static bool has_settled(const struct rig *rig)
     bool is_answered = true;
 
     for (int i = 0; i < 2; i++) /* its loop may see the first together with what was sent */
-        is_answered &= lt_proxy_tell(&rig->proxy, "status");
+        is_answered &= lt_proxy_command(&rig->proxy, "status");
     return is_answered;
 }
 
@@ -169,7 +169,7 @@ static bool act(struct rig *rig, const char *step)
 
     switch (step[0]) {
     case '!':
-        return lt_proxy_tell(&rig->proxy, step + 2);
+        return lt_proxy_command(&rig->proxy, step + 2);
     case '=':
         return counts(rig, step + 2);
     case '?':
@@ -359,6 +359,6 @@ TEST(verbs_are_answered_and_noted, struct rig *rig)
                               "\"by\":\"control\""));
     tell(rig, "delay 20 5");
     const char *const delay[] = {"\"f\":\"delay\"", "\"words\":\"delay 20 5\"", NULL};
-    assert_true(lt_proxy_has_noted(&rig->proxy, delay));
+    assert_true(lt_proxy_has_logged(&rig->proxy, delay));
     assert_true(is_noted(rig, "\"e\":\"start\" \"seed\":1"));
 }

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_proxy.h"
 #include "test/support/testing.h"
@@ -26,7 +26,7 @@ enum {
 };
 
 struct rig {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct lt_proxy proxy;
     struct lt_echo *echo;
 };
@@ -41,9 +41,9 @@ static void start_proxy(struct rig *rig, const char *schedule)
     (void)snprintf(to, sizeof to, "127.0.0.1:%d", port);
     const char *const list[] = {to, NULL};
     const char *const extra[] = {"--schedule", path, "--seed", "7", NULL};
-    assert_true(rig->echo && lt_place_open(&rig->place));
-    assert_true(lt_place_write(&rig->place, "schedule", schedule, path));
-    assert_true(lt_proxy_start(&rig->place, list, extra, &rig->proxy));
+    assert_true(rig->echo && lt_sandbox_open(&rig->sandbox));
+    assert_true(lt_sandbox_write(&rig->sandbox, "schedule", schedule, path));
+    assert_true(lt_proxy_start(&rig->sandbox, list, extra, &rig->proxy));
 }
 
 TEAR_DOWN(struct rig, rig)
@@ -51,7 +51,7 @@ TEAR_DOWN(struct rig, rig)
     bool is_clean = lt_proxy_stop(&rig->proxy);
 
     lt_echo_stop(rig->echo);
-    lt_place_close(&rig->place);
+    lt_sandbox_close(&rig->sandbox);
     assert_true(is_clean);
 }
 
@@ -65,7 +65,7 @@ TEST(five_hundred_connections_get_their_own_bytes, struct rig *rig)
     static int clients[CONNECTIONS];
     char text[64];
 
-    assert_true(lt_proxy_tell(&rig->proxy, "delay 2 2"));
+    assert_true(lt_proxy_command(&rig->proxy, "delay 2 2"));
     for (int i = 0; i < CONNECTIONS; i++) {
         clients[i] = lt_connect(rig->proxy.ports[0]);
         assert_true(clients[i] >= 0);
@@ -91,7 +91,7 @@ TEST(a_deaf_reader_does_not_cost_memory, struct rig *rig)
     int clients[DEAF_CONNECTIONS];
     int64_t before_kb = process_status(rig->proxy.process.pid, "VmRSS:");
 
-    assert_true(lt_proxy_tell(&rig->proxy, "trickle 1")); /* as good as deaf */
+    assert_true(lt_proxy_command(&rig->proxy, "trickle 1")); /* as good as deaf */
     for (int i = 0; i < DEAF_CONNECTIONS; i++) {
         size_t total = 0;
         clients[i] = lt_connect(rig->proxy.ports[0]);
@@ -189,7 +189,7 @@ static void chat(const struct rig *rig, struct chaos *chaos)
         talk(chaos, chatter);
         if (chatter->fd >= 0) listen_to(chaos, chatter);
     }
-    moment_sleep_ms(1);
+    clock_sleep_ms(1);
 }
 
 static bool all_are_echoed(const struct chaos *chaos, uint64_t least)
@@ -202,9 +202,9 @@ static bool all_are_echoed(const struct chaos *chaos, uint64_t least)
 /* Until each has got so much back. */
 static void chat_until(const struct rig *rig, struct chaos *chaos, uint64_t least)
 {
-    int64_t until_ms = moment_ms() + TRANSFER_MS;
+    int64_t until_ms = clock_ms() + TRANSFER_MS;
 
-    while (!all_are_echoed(chaos, least) && moment_ms() < until_ms)
+    while (!all_are_echoed(chaos, least) && clock_ms() < until_ms)
         chat(rig, chaos);
     bool are_echoed = all_are_echoed(chaos, least);
     for (size_t i = 0; i < chaos->count; i++)
@@ -220,7 +220,7 @@ TEST(big_transfers_are_exact_under_delay_and_jitter, struct rig *rig)
     chaos.count = STREAMS;
     chaos.block = chaos.in_flight = BLOCK;
     chaos.most = STREAM_BYTES;
-    assert_true(lt_proxy_tell(&rig->proxy, "delay 5 3"));
+    assert_true(lt_proxy_command(&rig->proxy, "delay 5 3"));
     chat_until(rig, &chaos, STREAM_BYTES);
     assert_int_equal(0, chaos.resets);
     assert_int_equal((int64_t)STREAMS * STREAM_BYTES, lt_proxy_count(&rig->proxy, "c2s_bytes"));
@@ -255,12 +255,12 @@ TEST_WITH(chaos_loses_connections_but_never_bytes_within_one, start_chaos, testi
 {
     struct rig *rig = *state;
     struct chaos chaos = make_chaos();
-    int64_t least_ms = moment_ms() + CHAOS_MS;
-    int64_t most_ms = moment_ms() + TRANSFER_MS;
+    int64_t least_ms = clock_ms() + CHAOS_MS;
+    int64_t most_ms = clock_ms() + TRANSFER_MS;
 
     do {
         chat(rig, &chaos);
-    } while (moment_ms() < least_ms || (is_too_quiet(rig, &chaos) && moment_ms() < most_ms));
+    } while (clock_ms() < least_ms || (is_too_quiet(rig, &chaos) && clock_ms() < most_ms));
     assert_false(is_too_quiet(rig, &chaos));
     chat_until(rig, &chaos, 0);
 }
@@ -272,7 +272,7 @@ TEST(healed_all_goes_on, struct rig *rig)
     struct chaos chaos = make_chaos();
 
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        assert_true(lt_proxy_tell(&rig->proxy, verbs[i]));
+        assert_true(lt_proxy_command(&rig->proxy, verbs[i]));
         for (int turn = 0; turn < 20; turn++)
             chat(rig, &chaos);
     }

@@ -14,14 +14,14 @@ static const int64_t start_ns = 1000000000000;
 struct rig {
     int source[2], sink[2];
     struct proxy_pipe pipe;
-    struct chance random;
+    struct random random;
 };
 
 SET_UP(struct rig, rig)
 {
     int kind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
-    rig->random = chance_stream(1, 0);
+    rig->random = random_stream(1, 0);
     assert_int_equal(0, socketpair(AF_UNIX, kind, 0, rig->source));
     assert_int_equal(0, socketpair(AF_UNIX, kind, 0, rig->sink));
 }
@@ -125,7 +125,7 @@ TEST(jitter_stays_in_its_range_and_is_drawn_from_the_seed, struct rig *rig)
     }
     assert_true(has_varied);
 
-    rig->random = chance_stream(1, 0);
+    rig->random = random_stream(1, 0);
     feed(rig, &shape, "x", start_ns);
     assert_int_equal(first_ns, proxy_pipe_next_ns(&rig->pipe, &shape) - start_ns);
 }

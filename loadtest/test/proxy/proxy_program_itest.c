@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "test/support/lt_line.h"
+#include "test/support/lt_command.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_proxy.h"
 #include "test/support/testing.h"
@@ -15,7 +15,7 @@
 enum { SOON_MS = 5000 };
 
 struct rig {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct lt_proxy proxy;
     int listeners[LT_PROXY_LINKS_MAX]; /* the servers behind link1 and link2 */
     char to[LT_PROXY_LINKS_MAX][32];
@@ -32,8 +32,8 @@ SET_UP(struct rig, rig)
         assert_true(rig->listeners[i] >= 0);
         (void)snprintf(rig->to[i], sizeof rig->to[i], "127.0.0.1:%d", port);
     }
-    assert_true(lt_place_open(&rig->place));
-    (void)snprintf(rig->link, sizeof rig->link, "%s/link.sock", rig->place.dir);
+    assert_true(lt_sandbox_open(&rig->sandbox));
+    (void)snprintf(rig->link, sizeof rig->link, "%s/link.sock", rig->sandbox.dir);
     (void)snprintf(rig->flag, sizeof rig->flag, "u=unix://%s,%s", rig->link, rig->to[0]);
 }
 
@@ -42,13 +42,13 @@ TEAR_DOWN(struct rig, rig)
     process_stop(&rig->proxy.process, SOON_MS);
     for (size_t i = 0; i < LT_PROXY_LINKS_MAX; i++)
         (void)close(rig->listeners[i]);
-    lt_place_close(&rig->place);
+    lt_sandbox_close(&rig->sandbox);
 }
 
 static void start(struct rig *rig, const char *const extra[])
 {
     const char *const to[] = {rig->to[0], rig->to[1], NULL};
-    assert_true(lt_proxy_start(&rig->place, to, extra, &rig->proxy));
+    assert_true(lt_proxy_start(&rig->sandbox, to, extra, &rig->proxy));
 }
 
 static bool is_there(const char *path)
@@ -68,7 +68,7 @@ TEST(sigterm_leaves_no_socket_and_no_connection, struct rig *rig)
     int client = lt_connect(rig->proxy.ports[0]);
     int server = lt_accept(rig->listeners[0]);
     assert_true(client >= 0 && server >= 0);
-    assert_true(lt_proxy_tell(&rig->proxy, "u:refuse"));
+    assert_true(lt_proxy_command(&rig->proxy, "u:refuse"));
 
     assert_true(lt_proxy_stop(&rig->proxy));
 
@@ -90,16 +90,16 @@ TEST(a_socket_of_a_killed_proxy_is_taken_over, struct rig *rig)
     assert_true(is_there(rig->proxy.control));
 
     start(rig, NULL);
-    assert_true(lt_proxy_tell(&rig->proxy, "status"));
+    assert_true(lt_proxy_command(&rig->proxy, "status"));
 }
 
 TEST(a_socket_in_use_is_left_alone, struct rig *rig)
 {
     start(rig, NULL);
-    const char *said = lt_must(&rig->place, 1, "proxy --listen 127.0.0.1:0 --to %s --control %s",
+    const char *said = lt_must(&rig->sandbox, 1, "proxy --listen 127.0.0.1:0 --to %s --control %s",
                                rig->to[0], rig->proxy.control);
     assert_non_null(strstr(said, "cannot listen on unix://"));
-    assert_true(lt_proxy_tell(&rig->proxy, "status"));
+    assert_true(lt_proxy_command(&rig->proxy, "status"));
 }
 
 TEST(a_unix_link_refuses_and_comes_back, struct rig *rig)
@@ -107,10 +107,10 @@ TEST(a_unix_link_refuses_and_comes_back, struct rig *rig)
     const char *const extra[] = {"--link", rig->flag, NULL};
 
     start(rig, extra);
-    assert_true(lt_proxy_tell(&rig->proxy, "u:refuse"));
+    assert_true(lt_proxy_command(&rig->proxy, "u:refuse"));
     assert_int_equal(-1, lt_connect_unix(rig->link));
 
-    assert_true(lt_proxy_tell(&rig->proxy, "u:pass"));
+    assert_true(lt_proxy_command(&rig->proxy, "u:pass"));
 
     int client = lt_connect_unix(rig->link);
     int server = lt_accept(rig->listeners[0]);
@@ -132,12 +132,12 @@ TEST(a_verb_for_one_link_leaves_the_other_alone, struct rig *rig)
         servers[i] = lt_accept(rig->listeners[i]);
         assert_true(clients[i] >= 0 && servers[i] >= 0);
     }
-    assert_true(lt_proxy_tell(&rig->proxy, "link2:cut"));
+    assert_true(lt_proxy_command(&rig->proxy, "link2:cut"));
     assert_int_equal(LT_RESET, lt_next(clients[1], SOON_MS));
     assert_true(lt_send(clients[0], "hello"));
     assert_true(lt_receives(servers[0], "hello"));
 
-    assert_true(lt_proxy_tell(&rig->proxy, "cut"));
+    assert_true(lt_proxy_command(&rig->proxy, "cut"));
     assert_int_equal(LT_RESET, lt_next(clients[0], SOON_MS));
     for (size_t i = 0; i < LT_PROXY_LINKS_MAX; i++) {
         (void)close(clients[i]);
@@ -147,7 +147,7 @@ TEST(a_verb_for_one_link_leaves_the_other_alone, struct rig *rig)
 
 TEST(ctl_speaks_to_a_running_proxy, struct rig *rig)
 {
-    static const struct lt_said rows[] = {
+    static const struct lt_case rows[] = {
         {"@control.sock link1:delay 20 5", 0, "ok\n"},
         {"@control.sock link7:cut", 1, "proxy: no link \"link7\"\n"},
         {"@control.sock cut me", 2, "proxy: cut: \"me\" is one word too many\n"},
@@ -158,7 +158,7 @@ TEST(ctl_speaks_to_a_running_proxy, struct rig *rig)
     };
 
     start(rig, NULL);
-    lt_must_all(&rig->place, "proxy ctl", rows);
+    lt_must_all(&rig->sandbox, "proxy ctl", rows);
 }
 
 static bool has_cut_and_healed(void *arg)
@@ -168,26 +168,26 @@ static bool has_cut_and_healed(void *arg)
                                NULL};
     const char *const pass[] = {"\"f\":\"pass\"", "\"target\":\"link1\"", "\"by\":\"schedule\"",
                                 NULL};
-    return lt_proxy_has_noted(&rig->proxy, cut) && lt_proxy_has_noted(&rig->proxy, pass);
+    return lt_proxy_has_logged(&rig->proxy, cut) && lt_proxy_has_logged(&rig->proxy, pass);
 }
 
 TEST(a_schedule_runs_by_itself, struct rig *rig)
 {
     char path[LT_PATH_MAX + 64];
 
-    assert_true(lt_place_write(&rig->place, "schedule",
-                               "0 stall\n50 pass\nevery 10..30 link2:cut\n", path));
+    assert_true(lt_sandbox_write(&rig->sandbox, "schedule",
+                                 "0 stall\n50 pass\nevery 10..30 link2:cut\n", path));
     const char *const extra[] = {"--schedule", path, "--seed", "42", NULL};
     start(rig, extra);
 
     assert_true(lt_eventually(has_cut_and_healed, rig, SOON_MS));
     const char *const seed[] = {"\"e\":\"start\"", "\"seed\":42", NULL};
-    assert_true(lt_proxy_has_noted(&rig->proxy, seed));
+    assert_true(lt_proxy_has_logged(&rig->proxy, seed));
 }
 
 TEST(bad_words_end_with_a_status_and_a_line, struct rig *rig)
 {
-    static const struct lt_said rows[] = {
+    static const struct lt_case rows[] = {
         {"--help", 0, "eat-reply N"},
         {"--version", 0, "proxy 0."},
         {"", 2, "proxy: no link: give --listen and --to (try --help)\n"},
@@ -200,7 +200,8 @@ TEST(bad_words_end_with_a_status_and_a_line, struct rig *rig)
     };
     char path[LT_PATH_MAX + 64];
 
-    assert_true(lt_place_write(&rig->place, "schedule", "0 link9:cut\n", path));
-    lt_must_all(&rig->place, "proxy", rows);
-    (void)lt_must(&rig->place, 1, "proxy --listen %s --to %s", rig->to[1], rig->to[0]); /* in use */
+    assert_true(lt_sandbox_write(&rig->sandbox, "schedule", "0 link9:cut\n", path));
+    lt_must_all(&rig->sandbox, "proxy", rows);
+    (void)lt_must(&rig->sandbox, 1, "proxy --listen %s --to %s", rig->to[1],
+                  rig->to[0]); /* in use */
 }

@@ -1,7 +1,7 @@
 /*
  * The queue of bytes on their way: order, due moments, the bound, and no memory when it is empty.
  */
-#include "base/chance.h"
+#include "base/random.h"
 #include "proxy/proxy_queue.h"
 #include "test/support/testing.h"
 
@@ -72,12 +72,12 @@ TEST(hurry_makes_all_due)
 {
     struct proxy_queue queue = {.length = 0};
 
-    proxy_queue_hurry(&queue);
+    proxy_queue_release_all(&queue);
     assert_int_equal(INT64_MAX, proxy_queue_next_ns(&queue));
     assert_int_equal(5, put(&queue, 0, 5, 1000));
     assert_int_equal(5, put(&queue, 5, 5, 2000));
 
-    proxy_queue_hurry(&queue);
+    proxy_queue_release_all(&queue);
 
     assert_int_equal(10, take(&queue, 0, 10, 1));
 }
@@ -130,14 +130,14 @@ TEST(an_empty_queue_owns_nothing)
 TEST(any_mixture_of_puts_and_takes_keeps_the_stream)
 {
     struct proxy_queue queue = {.length = 0};
-    struct chance random = chance_stream(11, 0);
+    struct random random = random_stream(11, 0);
     uint64_t in = 0;
     uint64_t out = 0;
 
     for (int64_t now = 1; now < 5000; now++) {
-        size_t length = (size_t)chance_between(&random, 1, 9000);
-        in += put(&queue, in, length, now + chance_between(&random, 0, 50));
-        out += take(&queue, out, (size_t)chance_between(&random, 1, 9000), now);
+        size_t length = (size_t)random_between(&random, 1, 9000);
+        in += put(&queue, in, length, now + random_between(&random, 0, 50));
+        out += take(&queue, out, (size_t)random_between(&random, 1, 9000), now);
         assert_int_equal(in - out, queue.length);
     }
     assert_true(out > 1000000);

@@ -12,28 +12,28 @@
 enum { SOON_MS = 5000, EATEN = 1000, CROWD = 50, CROWD_EATEN = 20, VALUE_BYTES = 1000000 };
 
 struct rig {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct lt_proxy proxy;
 };
 
 SET_UP(struct rig, rig)
 {
-    assert_true(lt_place_open(&rig->place) && lt_place_start_redis(&rig->place));
-    const char *const to[] = {rig->place.url, NULL};
-    assert_true(lt_proxy_start(&rig->place, to, NULL, &rig->proxy));
+    assert_true(lt_sandbox_open(&rig->sandbox) && lt_sandbox_start_redis(&rig->sandbox));
+    const char *const to[] = {rig->sandbox.url, NULL};
+    assert_true(lt_proxy_start(&rig->sandbox, to, NULL, &rig->proxy));
 }
 
 TEAR_DOWN(struct rig, rig)
 {
     bool is_clean = lt_proxy_stop(&rig->proxy);
 
-    lt_place_close(&rig->place);
+    lt_sandbox_close(&rig->sandbox);
     assert_true(is_clean);
 }
 
 static void tell(const struct rig *rig, const char *line)
 {
-    assert_true(lt_proxy_tell(&rig->proxy, line));
+    assert_true(lt_proxy_command(&rig->proxy, line));
 }
 
 static int connect_to(const struct rig *rig)

@@ -6,8 +6,8 @@
  */
 #include <signal.h>
 
-#include "base/moment.h"
-#include "test/support/lt_course.h"
+#include "base/clock.h"
+#include "test/support/lt_fault_run.h"
 #include "test/support/testing.h"
 
 enum {
@@ -26,7 +26,7 @@ struct sale {
     char name[4];
     int slot;
     char home[8]; /* its master */
-    struct lt_crowd crowd;
+    struct lt_buyers buyers;
     unsigned sold_before, sold_until; /* of the outage */
     struct audit_result audit;
 };
@@ -60,9 +60,10 @@ static void name_sales(struct world *world)
         struct sale *sale = &world->sales[count];
 
         (void)snprintf(sale->name, sizeof sale->name, "s%c", 'a' + letter);
-        sale->slot = (int)strtol(lt_tell(&world->rig.topology, "slot %s", sale->name), NULL, 10);
+        sale->slot =
+            (int)strtol(lt_topology_command(&world->rig.topology, "slot %s", sale->name), NULL, 10);
         (void)snprintf(sale->home, sizeof sale->home, "%s",
-                       lt_tell(&world->rig.topology, "primary %d", sale->slot));
+                       lt_topology_command(&world->rig.topology, "primary %d", sale->slot));
         if (homed_at(world, count, sale->home) < SALES / MASTERS) count++;
     }
     assert_int_equal(SALES, count);
@@ -80,14 +81,14 @@ SET_UP(struct world, world)
         if (!lt_rig_create_sale(&world->rig, world->sales[i].name, "mutex", STOCK))
             fail_msg("%s", world->rig.failure.text);
     for (int i = 0; i < SALES; i++) {
-        const struct lt_crowd_options crowd = {.service = &world->rig.service,
-                                               .place = &world->rig.place,
-                                               .sale = world->sales[i].name,
-                                               .threads = THREADS,
-                                               .buyers = STOCK + STOCK / 2,
-                                               .think_ms = THINK_MS,
-                                               .allow_lost = true};
-        assert_true(lt_crowd_start(&world->sales[i].crowd, &crowd));
+        const struct lt_buyers_options buyers = {.service = &world->rig.service,
+                                                 .sandbox = &world->rig.sandbox,
+                                                 .sale = world->sales[i].name,
+                                                 .threads = THREADS,
+                                                 .buyers = STOCK + STOCK / 2,
+                                                 .think_ms = THINK_MS,
+                                                 .allow_lost = true};
+        assert_true(lt_buyers_start(&world->sales[i].buyers, &buyers));
     }
 }
 
@@ -95,7 +96,7 @@ SET_UP(struct world, world)
 
 static void wait_for_buyers(struct sale *sale, unsigned percent)
 {
-    assert_true(lt_course_wait_for(&sale->crowd.next_buyer, STOCK * percent / 100));
+    assert_true(lt_fault_run_wait_for(&sale->buyers.next_buyer, STOCK * percent / 100));
 }
 
 struct burst {
@@ -108,7 +109,7 @@ static bool is_busy(void *arg)
     struct burst *burst = arg;
 
     for (int i = 0; i < SALES; i++)
-        burst->in_flight += atomic_load(&burst->world->sales[i].crowd.counts.in_flight);
+        burst->in_flight += atomic_load(&burst->world->sales[i].buyers.counts.in_flight);
     return burst->in_flight > 0;
 }
 
@@ -117,7 +118,7 @@ static void note_fault(struct world *world)
     double rate = 0;
 
     for (int i = 0; i < SALES; i++)
-        rate += lt_crowd_rate(&world->sales[i].crowd);
+        rate += lt_buyers_rate(&world->sales[i].buyers);
     if (world->faults++ == 0) world->rate = rate;
     struct burst burst = {.world = world};
     (void)lt_eventually(is_busy, &burst, LT_PROGRESS_MS);
@@ -139,16 +140,17 @@ static const char *third_master(const char *one, const char *other)
 
 static void move_twice(struct world *world, struct sale *sale)
 {
-    int64_t began_ms = moment_ms();
+    int64_t began_ms = clock_ms();
     const char *first = third_master(sale->home, sale->home);
     const char *second = third_master(sale->home, first);
 
     note_fault(world);
-    (void)lt_tell(&world->rig.topology, "reshard %d %s", sale->slot, first);
+    (void)lt_topology_command(&world->rig.topology, "reshard %d %s", sale->slot, first);
     note_fault(world);
-    (void)lt_tell(&world->rig.topology, "reshard %d %s", sale->slot, second);
-    world->reshard_ms = moment_ms() - began_ms;
-    assert_string_equal(second, lt_tell(&world->rig.topology, "primary %d", sale->slot));
+    (void)lt_topology_command(&world->rig.topology, "reshard %d %s", sale->slot, second);
+    world->reshard_ms = clock_ms() - began_ms;
+    assert_string_equal(second,
+                        lt_topology_command(&world->rig.topology, "primary %d", sale->slot));
     (void)snprintf(sale->home, sizeof sale->home, "%s", second);
 }
 
@@ -157,23 +159,23 @@ static void kill_master(struct world *world, const char *master)
 {
     note_fault(world);
     for (int i = 0; i < SALES; i++)
-        world->sales[i].sold_before = world->sales[i].crowd.counts.sold;
-    world->outage_ms = -moment_ms();
-    (void)lt_tell(&world->rig.topology, "kill %s", master);
+        world->sales[i].sold_before = world->sales[i].buyers.counts.sold;
+    world->outage_ms = -clock_ms();
+    (void)lt_topology_command(&world->rig.topology, "kill %s", master);
     for (int i = 0; i < SALES; i++)
         if (strcmp(world->sales[i].home, master) == 0)
-            (void)lt_course_wait_for(&world->sales[i].crowd.counts.sold,
-                                     world->sales[i].sold_before + THREADS + 1);
-    world->outage_ms += moment_ms();
+            (void)lt_fault_run_wait_for(&world->sales[i].buyers.counts.sold,
+                                        world->sales[i].sold_before + THREADS + 1);
+    world->outage_ms += clock_ms();
     for (int i = 0; i < SALES; i++)
-        world->sales[i].sold_until = world->sales[i].crowd.counts.sold;
+        world->sales[i].sold_until = world->sales[i].buyers.counts.sold;
 }
 
 /* ---- the end ---- */
 
 static void print_sale(const struct sale *sale, const char *verdict)
 {
-    const struct lt_crowd_counts *counts = &sale->crowd.counts;
+    const struct lt_buyers_counts *counts = &sale->buyers.counts;
 
     print_message(
         "# sale %s at %s: %u of %d sold, %u of them during the outage; %u unavailable, %u "
@@ -189,13 +191,13 @@ static void print_sale(const struct sale *sale, const char *verdict)
 static bool judge(struct sale *sale)
 {
     struct failure failure = {.text = ""};
-    bool is_finished = lt_crowd_finish(&sale->crowd, LT_FINISH_MS);
-    bool is_judged = lt_crowd_judge(&sale->crowd, &sale->audit, &failure);
+    bool is_finished = lt_buyers_finish(&sale->buyers, LT_FINISH_MS);
+    bool is_judged = lt_buyers_judge(&sale->buyers, &sale->audit, &failure);
 
     print_sale(sale, is_judged ? audit_verdict_name(sale->audit.verdict) : failure.text);
-    if (is_judged) lt_course_print_lost(&sale->crowd, sale->name, &sale->audit);
+    if (is_judged) lt_fault_run_print_lost(&sale->buyers, sale->name, &sale->audit);
     return is_finished && is_judged && sale->audit.verdict == AUDIT_PASS &&
-           sale->crowd.counts.broken == 0 && sale->crowd.counts.slowest_ms <= SLOWEST_MS;
+           sale->buyers.counts.broken == 0 && sale->buyers.counts.slowest_ms <= SLOWEST_MS;
 }
 
 static void check_activity(const struct world *world, const char *killed)
@@ -206,7 +208,7 @@ static void check_activity(const struct world *world, const char *killed)
         const struct sale *sale = &world->sales[i];
         bool was_struck = strcmp(sale->home, killed) == 0;
 
-        if (was_struck && sale->crowd.counts.sold < sale->sold_before + SOLD_AFTER_MIN)
+        if (was_struck && sale->buyers.counts.sold < sale->sold_before + SOLD_AFTER_MIN)
             is_void = true;
         if (was_struck) continue;
         assert_int_equal(0, sale->audit.lost); /* moved, or left alone */

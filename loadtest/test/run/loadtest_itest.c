@@ -93,7 +93,7 @@ TEST(each_unit_is_paid_for_in_the_end)
 struct running {
     struct process process;
     char buyers[100], admin[100], redis[LT_PATH_MAX + 64], token[LT_PATH_MAX + 64];
-    const struct lt_place *place;
+    const struct lt_sandbox *sandbox;
 };
 
 static bool is_ready(void *arg)
@@ -101,7 +101,7 @@ static bool is_ready(void *arg)
     struct running *running = arg;
     char said[1024];
 
-    lt_place_read(running->place, "running", said, sizeof said);
+    lt_sandbox_read(running->sandbox, "running", said, sizeof said);
     const char *line = strstr(said, ": buyers ");
     return line && strchr(line, '\n') &&
            sscanf(line, ": buyers %99[^,], admin %99[^,], redis %250s", running->buyers,
@@ -110,36 +110,37 @@ static bool is_ready(void *arg)
 
 enum { PLACES = 100 }; /* connections that it serves at a time */
 
-static bool start_running(const struct lt_place *place, const char *lab, struct running *running)
+static bool start_running(const struct lt_sandbox *sandbox, const char *lab,
+                          struct running *running)
 {
     char data[LT_PATH_MAX + 32];
     const char *const argv[] = {
         "seckilld",    "--data",        data,  "--listen", "127.0.0.1:0", "--admin-listen",
         "127.0.0.1:0", "--connections", "100", lab,        NULL};
 
-    (void)snprintf(data, sizeof data, "%s/data", place->dir);
-    running->place = place;
+    (void)snprintf(data, sizeof data, "%s/data", sandbox->dir);
+    running->sandbox = sandbox;
     (void)snprintf(running->token, sizeof running->token, "%s/admin.token", data);
-    return lt_start(place, argv, "running", &running->process) &&
+    return lt_start(sandbox, argv, "running", &running->process) &&
            lt_eventually(is_ready, running, READY_MS);
 }
 
 /* A seckilld of our own is sold through, with more words, and left running. What was said. */
-static const char *run_against_ours(struct lt_place *place, const char *lab, const char *words,
+static const char *run_against_ours(struct lt_sandbox *sandbox, const char *lab, const char *words,
                                     int status)
 {
     struct running running = {.token = ""};
 
-    assert_true(start_running(place, lab, &running));
+    assert_true(start_running(sandbox, lab, &running));
     const char *said =
-        lt_must(place, status,
+        lt_must(sandbox, status,
                 "loadtest --out @out --url %s --admin-url %s --admin-token %s --redis %s "
                 "%s",
                 running.buyers, running.admin, running.token, running.redis, words);
     bool still_runs = process_is_running(&running.process);
     process_stop(&running.process, READY_MS);
     assert_true(still_runs);
-    assert_int_equal(0, lt_place_count_processes(place));
+    assert_int_equal(0, lt_sandbox_count_processes(sandbox));
     return said;
 }
 
@@ -225,7 +226,7 @@ TEST(speed_run_prints_the_ratio)
 
 TEST(what_cannot_run_says_why)
 {
-    static const struct lt_said rows[] = {
+    static const struct lt_case rows[] = {
         {"--batch many", 2, "loadtest: --batch: \"many\" is not a number from 1 to 1024\n"},
         {"--guard no-such-guard", 2, "has no guard \"no-such-guard\"; it has mutex "},
         {"--help", 0, "setnx (kill)"},
@@ -237,7 +238,7 @@ TEST(what_cannot_run_says_why)
     };
 
     lt_must_all(*state, "loadtest --out @out", rows);
-    assert_int_equal(0, lt_place_count_processes(*state));
+    assert_int_equal(0, lt_sandbox_count_processes(*state));
 }
 
 FIXTURE(lt_load_open, lt_load_close);

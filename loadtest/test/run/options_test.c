@@ -2,15 +2,15 @@
  * The command line: defaults, every flag, and one clear line for each bad word.
  */
 #include "run/options.h"
-#include "test/support/lt_line.h"
+#include "test/support/lt_command.h"
 #include "test/support/testing.h"
 
 /* Parse words separated by blanks. */
 static bool parse(const char *words, struct options *options, struct failure *failure)
 {
-    static struct lt_line line;
+    static struct lt_command line;
 
-    lt_line_make(&line, NULL, "loadtest %s", words);
+    lt_command_make(&line, NULL, "loadtest %s", words);
     return options_parse(line.argc, line.words, options, failure);
 }
 

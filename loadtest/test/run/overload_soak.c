@@ -6,7 +6,7 @@
  */
 #include <signal.h>
 
-#include "base/moment.h"
+#include "base/clock.h"
 #include "evidence/client_log.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_rig.h"
@@ -29,7 +29,7 @@ enum {
 /* One run, and what was measured while the middle of its stock was sold. */
 struct run {
     struct lt_rig rig;
-    struct lt_crowd crowd;
+    struct lt_buyers buyers;
     long stock;
     int64_t began_ns, ended_ns;
     double asked;    /* requests answered per second */
@@ -58,13 +58,14 @@ static void begin(struct run *run, const struct plan *plan)
         lt_rig_close(&run->rig);
         fail();
     }
-    assert_true(lt_crowd_start(
-        &run->crowd, &(struct lt_crowd_options){.service = &run->rig.service,
-                                                .place = &run->rig.place,
-                                                .sale = "s",
-                                                .threads = plan->threads,
-                                                .buyers = (unsigned)(plan->stock + plan->stock / 2),
-                                                .think_ms = plan->think_ms}));
+    assert_true(lt_buyers_start(
+        &run->buyers,
+        &(struct lt_buyers_options){.service = &run->rig.service,
+                                    .sandbox = &run->rig.sandbox,
+                                    .sale = "s",
+                                    .threads = plan->threads,
+                                    .buyers = (unsigned)(plan->stock + plan->stock / 2),
+                                    .think_ms = plan->think_ms}));
 }
 
 struct progress {
@@ -77,7 +78,7 @@ static bool has_sold(void *arg)
     const struct progress *progress = arg;
     const struct run *run = progress->run;
 
-    return atomic_load(&run->crowd.counts.sold) >= run->stock * progress->percent / 100;
+    return atomic_load(&run->buyers.counts.sold) >= run->stock * progress->percent / 100;
 }
 
 static bool wait_until_sold(const struct run *run, long percent)
@@ -88,15 +89,15 @@ static bool wait_until_sold(const struct run *run, long percent)
 /* Sell the middle 80 % of the stock, and meanwhile do `look`. */
 static void measure(struct run *run, void (*look)(struct run *run))
 {
-    const struct lt_crowd_counts *counts = &run->crowd.counts;
+    const struct lt_buyers_counts *counts = &run->buyers.counts;
 
     assert_true(wait_until_sold(run, 10));
-    run->began_ns = moment_ns();
+    run->began_ns = clock_ns();
     unsigned asked = atomic_load(&counts->answers);
     unsigned accepted = atomic_load(&counts->sold);
     if (look) look(run);
     assert_true(wait_until_sold(run, 90));
-    run->ended_ns = moment_ns();
+    run->ended_ns = clock_ns();
     double span_s = (double)(run->ended_ns - run->began_ns) / 1e9;
     run->asked = (atomic_load(&counts->answers) - asked) / span_s;
     run->accepted = (atomic_load(&counts->sold) - accepted) / span_s;
@@ -119,8 +120,8 @@ static bool read_spans(struct run *run, struct failure *failure)
     bool is_read = true;
 
     facts_init(&facts);
-    for (unsigned i = 0; i < run->crowd.options.threads && is_read; i++) {
-        (void)snprintf(path, sizeof path, "%s/clients-s-%u.jsonl", run->rig.place.dir, i);
+    for (unsigned i = 0; i < run->buyers.options.threads && is_read; i++) {
+        (void)snprintf(path, sizeof path, "%s/clients-s-%u.jsonl", run->rig.sandbox.dir, i);
         is_read = client_log_read(&facts, path, failure);
     }
     int64_t *spans_ms = calloc(facts.ask_count + 1, sizeof *spans_ms);
@@ -142,11 +143,11 @@ static bool read_spans(struct run *run, struct failure *failure)
 /* Everybody is told for sure, the audit passes, no accepted order was asked for in vain. */
 static void end(struct run *run, const char *name)
 {
-    const struct lt_crowd_counts *counts = &run->crowd.counts;
+    const struct lt_buyers_counts *counts = &run->buyers.counts;
     struct failure failure = {.text = ""};
-    bool is_finished = lt_crowd_finish(&run->crowd, FINISH_MS);
+    bool is_finished = lt_buyers_finish(&run->buyers, FINISH_MS);
     bool is_judged =
-        lt_crowd_judge(&run->crowd, &run->audit, &failure) && read_spans(run, &failure);
+        lt_buyers_judge(&run->buyers, &run->audit, &failure) && read_spans(run, &failure);
 
     print_message("# %s: %.0f answers/s, %.0f/s accepted with p99 %lld ms; %u of %ld sold, %u "
                   "unavailable, %u unknown, %u unanswered, %u promises broken; audit %s\n",
@@ -166,8 +167,8 @@ static void end(struct run *run, const char *name)
 /* Somebody who has an order already: if let in, he gets no other. */
 static void find_winner(const struct run *run, char *out, size_t size)
 {
-    assert_true(lt_place_tell_redis(&run->rig.place, "HRANDFIELD seckill:{s}:orders\n"));
-    lt_place_read(&run->rig.place, "answers", out, size);
+    assert_true(lt_sandbox_redis_commands(&run->rig.sandbox, "HRANDFIELD seckill:{s}:orders\n"));
+    lt_sandbox_read(&run->rig.sandbox, "answers", out, size);
     out[strcspn(out, "\r\n")] = '\0';
     assert_true(out[0] != '\0');
 }

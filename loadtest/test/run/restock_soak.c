@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "audit/audit.h"
-#include "base/moment.h"
+#include "base/clock.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_rig.h"
 #include "test/support/testing.h"
@@ -67,7 +67,7 @@ struct shop {
     struct lt_rig rig;
     int ports[INSTANCES + 1];
     struct seller sellers[SALES];
-    struct winner crowd[CROWD];
+    struct winner buyers[CROWD];
     atomic_bool is_over;
     atomic_uint busy; /* sellers */
     unsigned stops;
@@ -149,12 +149,12 @@ static answer_kind ask(struct seller *self, unsigned where, const char *buyer, b
 {
     char rid[NAME_SIZE + 4];
     char order[24] = "";
-    struct ask ask = {.invoked_ns = moment_ns()};
+    struct ask ask = {.invoked_ns = clock_ns()};
 
     (void)snprintf(rid, sizeof rid, has_key ? "%s.1" : "~%s", buyer);
     ask.answer = buy(&self->client, where, self->sale, buyer, has_key);
     ask.outcome = outcome_of(ask.answer);
-    if (ask.answer != ANSWER_NONE) ask.answered_ns = moment_ns();
+    if (ask.answer != ANSWER_NONE) ask.answered_ns = clock_ns();
     (void)lt_find_word(self->client.reply, ask.outcome == ASK_OK ? "\"id\":\"" : "\"orderId\":\"",
                        order, sizeof order);
     if (order[0]) ask.order = facts_text(&self->facts, order, strlen(order));
@@ -167,10 +167,10 @@ static answer_kind ask(struct seller *self, unsigned where, const char *buyer, b
 /* Ask the instances in turn until one sells. */
 static bool win(struct seller *self, const char *buyer, unsigned *out_where)
 {
-    int64_t until_ms = moment_ms() + GIVE_UP_MS;
+    int64_t until_ms = clock_ms() + GIVE_UP_MS;
 
     *out_where = below(&self->chance, INSTANCES);
-    while (moment_ms() < until_ms) {
+    while (clock_ms() < until_ms) {
         if (outcome_of(ask(self, *out_where, buyer, true)) == ASK_OK) return true;
         *out_where = (*out_where + 1) % INSTANCES;
     }
@@ -180,14 +180,14 @@ static bool win(struct seller *self, const char *buyer, unsigned *out_where)
 /* Who has won at one instance asks the others, again and again. */
 static void doubt(struct seller *self, const char *buyer, unsigned won_at)
 {
-    int64_t won_ns = moment_ns();
+    int64_t won_ns = clock_ns();
     unsigned lies = 0;
 
-    for (unsigned i = 0; moment_ns() - won_ns < (int64_t)DOUBT_MS * NS_PER_MS; i++) {
+    for (unsigned i = 0; clock_ns() - won_ns < (int64_t)DOUBT_MS * NS_PER_MS; i++) {
         if (ask(self, (won_at + 1 + i / 2 % 2) % INSTANCES, buyer, i % 2 == 0) != ANSWER_SOLD_OUT)
             continue;
         lies++;
-        self->longest_lie_ns = moment_ns() - won_ns;
+        self->longest_lie_ns = clock_ns() - won_ns;
     }
     self->lies += lies;
     if (lies > 0) self->lied_rounds++;
@@ -205,7 +205,7 @@ static void restock(struct seller *self, unsigned round)
                    self->sale, self->token, round);
     for (int tries = 0; tries < 20; tries++) {
         if (exchange(&self->client, ADMIN, bytes) == 200) return;
-        moment_sleep_ms(20);
+        clock_sleep_ms(20);
     }
     self->is_broken = true;
 }
@@ -217,7 +217,7 @@ static void *run_sale(void *arg)
 
     for (unsigned round = 0; round <= self->restocks && !self->is_broken; round++) {
         char buyer[NAME_SIZE];
-        int64_t put_up_ns = moment_ns();
+        int64_t put_up_ns = clock_ns();
 
         if (round > 0) restock(self, round); /* the first unit is there */
         (void)snprintf(buyer, sizeof buyer, "b-%s-%u", self->sale, round);
@@ -225,7 +225,7 @@ static void *run_sale(void *arg)
             self->unsold++;
             continue;
         }
-        int64_t wait_ns = moment_ns() - put_up_ns;
+        int64_t wait_ns = clock_ns() - put_up_ns;
         if (round > 0 && wait_ns < self->least_wait_ns) self->least_wait_ns = wait_ns;
         atomic_store(&self->has_winner, true);
         doubt(self, buyer, where);
@@ -262,9 +262,9 @@ static void stop_at_random(uint64_t chance)
         const struct process *process = &shop.rig.instances[below(&chance, INSTANCES)];
 
         process_signal(process, SIGSTOP);
-        moment_sleep_ms(1 + below(&chance, STOPS_MAX_MS));
+        clock_sleep_ms(1 + below(&chance, STOPS_MAX_MS));
         process_signal(process, SIGCONT);
-        moment_sleep_ms(1 + below(&chance, STOPS_MAX_MS));
+        clock_sleep_ms(1 + below(&chance, STOPS_MAX_MS));
         shop.stops++;
     }
 }
@@ -308,10 +308,10 @@ static void run_all(void)
 {
     atomic_store(&shop.busy, SALES);
     for (unsigned i = 0; i < CROWD; i++) {
-        shop.crowd[i] =
+        shop.buyers[i] =
             (struct winner){.sellers = shop.sellers, .is_over = &shop.is_over, .chance = SALES + i};
-        client_init(&shop.crowd[i].client, shop.ports);
-        if (pthread_create(&shop.crowd[i].thread, NULL, run_winner, &shop.crowd[i]) != 0) abort();
+        client_init(&shop.buyers[i].client, shop.ports);
+        if (pthread_create(&shop.buyers[i].thread, NULL, run_winner, &shop.buyers[i]) != 0) abort();
     }
     for (unsigned i = 0; i < SALES; i++) {
         struct seller *seller = &shop.sellers[i];
@@ -323,7 +323,7 @@ static void run_all(void)
         (void)pthread_join(shop.sellers[i].thread, NULL);
     atomic_store(&shop.is_over, true);
     for (unsigned i = 0; i < CROWD; i++)
-        (void)pthread_join(shop.crowd[i].thread, NULL);
+        (void)pthread_join(shop.buyers[i].thread, NULL);
 }
 
 /* How many sales do not pass. */
@@ -340,7 +340,7 @@ static unsigned audit_all(void)
 
         seller->facts.has_clients = true;
         if (!ledger_sale_read(ledger, seller->sale, &seller->facts, &failure) ||
-            !lt_place_read_operators(&shop.rig.place, seller->sale, &seller->facts, &failure) ||
+            !lt_sandbox_read_operators(&shop.rig.sandbox, seller->sale, &seller->facts, &failure) ||
             !audit_run(&seller->facts, NULL, &result, &failure))
             fail_msg("%s", failure.text);
         if (result.verdict == AUDIT_PASS) continue;
@@ -361,7 +361,7 @@ TEST(no_winner_is_told_sold_out_after_any_of_a_thousand_restocks)
     unsigned restocks = wish ? (unsigned)strtoul(wish, NULL, 10) : RESTOCKS;
     unsigned lies = 0, rounds = 0, unsold = 0, answers = 0, asked = 0;
     int64_t longest_ns = 0, least_ns = INT64_MAX;
-    int64_t began_ms = moment_ms();
+    int64_t began_ms = clock_ms();
 
     open_sales(restocks);
     run_all();
@@ -377,13 +377,13 @@ TEST(no_winner_is_told_sold_out_after_any_of_a_thousand_restocks)
         if (seller->least_wait_ns < least_ns) least_ns = seller->least_wait_ns;
     }
     for (size_t i = 0; i < CROWD; i++) {
-        answers += shop.crowd[i].answers;
-        lies += shop.crowd[i].lies;
+        answers += shop.buyers[i].answers;
+        lies += shop.buyers[i].lies;
     }
     print_message(
         "# %u restocks, %u stops, %u + %u answers in %lld ms; %u lies after %u restocks, the "
         "last %lld ms after winning; a unit sold %lld ms after its restock at the soonest\n",
-        restocks, shop.stops, asked, answers, (long long)(moment_ms() - began_ms), lies, rounds,
+        restocks, shop.stops, asked, answers, (long long)(clock_ms() - began_ms), lies, rounds,
         (long long)(longest_ns / NS_PER_MS), (long long)(least_ns / NS_PER_MS));
     unsigned bad = audit_all();
     assert_int_equal(lies, 0);

@@ -9,8 +9,8 @@
  */
 #include <signal.h>
 
-#include "base/moment.h"
-#include "test/support/lt_course.h"
+#include "base/clock.h"
+#include "test/support/lt_fault_run.h"
 #include "test/support/testing.h"
 
 enum { SOLD_AFTER_MIN = 500 /* purchases after the heal */ };
@@ -29,60 +29,63 @@ struct failover {
 };
 
 /* Replicas are cut off by a right: without these nobody replicates, and n1 hangs up on those who do. */
-static unsigned cut_off(struct lt_course *run, const struct failover *failover)
+static unsigned cut_off(struct lt_fault_run *run, const struct failover *failover)
 {
     static const char cut[] = "ACL SETUSER default -sync -psync -replconf\n"
                               "CLIENT KILL TYPE replica\n";
     const atomic_uint *counter =
-        failover->cut_off == CUT_OFF_SOLD ? &run->crowd.counts.sold : &run->crowd.counts.unknown;
+        failover->cut_off == CUT_OFF_SOLD ? &run->buyers.counts.sold : &run->buyers.counts.unknown;
 
     if (failover->cut_off == NOT_CUT_OFF) return 0;
-    assert_true(lt_place_tell_port(&run->rig.place, topology_port(&run->rig.topology, "n1"), cut));
+    assert_true(
+        lt_sandbox_port_commands(&run->rig.sandbox, topology_port(&run->rig.topology, "n1"), cut));
     unsigned before = atomic_load(counter);
-    assert_true(lt_course_wait_for(counter, before + failover->many));
+    assert_true(lt_fault_run_wait_for(counter, before + failover->many));
     return atomic_load(counter) - before;
 }
 
 static bool has_new_primary(void *arg)
 {
-    struct lt_course *run = arg;
+    struct lt_fault_run *run = arg;
 
-    return strcmp(lt_tell(&run->rig.topology, "primary"), "n1") != 0;
+    return strcmp(lt_topology_command(&run->rig.topology, "primary"), "n1") != 0;
 }
 
-static void come_back(struct lt_course *run, const char *verb)
+static void come_back(struct lt_fault_run *run, const char *verb)
 {
-    (void)lt_tell(&run->rig.topology, "%s n1", verb);
-    (void)lt_tell(&run->rig.topology, "ready");
+    (void)lt_topology_command(&run->rig.topology, "%s n1", verb);
+    (void)lt_topology_command(&run->rig.topology, "ready");
 }
 
 static void fail_over(const struct failover *failover)
 {
-    static struct lt_course course;
-    struct lt_course *run = &course;
-    const struct lt_crowd_counts *counts = &run->crowd.counts;
+    static struct lt_fault_run fault_run;
+    struct lt_fault_run *run = &fault_run;
+    const struct lt_buyers_counts *counts = &run->buyers.counts;
     char primary[8];
 
-    lt_course_begin(run, &failover->plan);
-    lt_course_wait_for_buyers(run, failover->percent);
+    lt_fault_run_begin(run, &failover->plan);
+    lt_fault_run_wait_for_buyers(run, failover->percent);
     unsigned alone = cut_off(run, failover);
-    lt_course_note_fault(run);
-    (void)lt_tell(&run->rig.topology, "%s n1", failover->verb);
+    lt_fault_run_note_fault(run);
+    (void)lt_topology_command(&run->rig.topology, "%s n1", failover->verb);
     unsigned sold = counts->sold;
-    int64_t gone_ms = moment_ms();
+    int64_t gone_ms = clock_ms();
     assert_true(lt_eventually(has_new_primary, run, LT_PROGRESS_MS));
-    (void)snprintf(primary, sizeof primary, "%s", lt_tell(&run->rig.topology, "primary"));
+    (void)snprintf(primary, sizeof primary, "%s",
+                   lt_topology_command(&run->rig.topology, "primary"));
     if (failover->comeback && failover->is_soon) come_back(run, failover->comeback);
-    (void)lt_course_wait_for(&counts->sold, sold + LT_THREADS + 1);
-    int64_t outage_ms = moment_ms() - gone_ms;
+    (void)lt_fault_run_wait_for(&counts->sold, sold + LT_THREADS + 1);
+    int64_t outage_ms = clock_ms() - gone_ms;
     if (failover->comeback && !failover->is_soon) come_back(run, failover->comeback);
-    lt_course_say(run,
-                  "%s took over from n1 with %u sold, %lld ms until the next sale; %u accepted or "
-                  "unknown while n1 was alone",
-                  primary, sold, (long long)outage_ms, alone);
-    lt_course_finish(run);
-    lt_course_end(run, counts->sold >= sold + SOLD_AFTER_MIN &&
-                           counts->unavailable + counts->unknown > 0);
+    lt_fault_run_add_note(
+        run,
+        "%s took over from n1 with %u sold, %lld ms until the next sale; %u accepted or "
+        "unknown while n1 was alone",
+        primary, sold, (long long)outage_ms, alone);
+    lt_fault_run_finish(run);
+    lt_fault_run_end(run, counts->sold >= sold + SOLD_AFTER_MIN &&
+                              counts->unavailable + counts->unknown > 0);
     assert_in_range(run->audit.lost, failover->lost_least, failover->lost_most);
 }
 

@@ -12,19 +12,19 @@
 enum { STOCK = 100, WORDS_MAX = 2000 };
 
 struct world {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct topology topology;
 };
 
 SET_UP(struct world, world)
 {
-    assert_true(lt_place_open(&world->place));
+    assert_true(lt_sandbox_open(&world->sandbox));
 }
 
 TEAR_DOWN(struct world, world)
 {
     topology_close(&world->topology);
-    lt_place_close(&world->place);
+    lt_sandbox_close(&world->sandbox);
 }
 
 /* Sell, and let it be audited; the sale's id goes to `sale`. */
@@ -35,10 +35,10 @@ static void sell(const struct world *world, const char *more, char sale[64])
     (void)snprintf(words, sizeof words,
                    "--redis %s --buyers 1500 --stock 100 --connections 100 --allow-lost %.100s",
                    world->topology.url, more);
-    const char *said = lt_load_run(&world->place, words, 0);
+    const char *said = lt_load_run(&world->sandbox, words, 0);
     assert_non_null(strstr(said, "accepted orders lost: 0 of 100"));
     assert_non_null(strstr(said, "\nPASS\n"));
-    json_t *result = lt_load_result(&world->place);
+    json_t *result = lt_load_result(&world->sandbox);
     assert_int_equal(STOCK, lt_load_number(result, "sold"));
     assert_int_equal(STOCK, lt_load_number(result, "accepted_orders"));
     assert_int_equal(0, lt_load_number(result, "lost"));
@@ -54,7 +54,7 @@ static size_t add_files(const struct world *world, const char *flag, const char 
     char path[LT_PATH_MAX + 64];
     glob_t files;
 
-    (void)snprintf(path, sizeof path, "%s/out/run-*/%s", world->place.dir, pattern);
+    (void)snprintf(path, sizeof path, "%s/out/run-*/%s", world->sandbox.dir, pattern);
     /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
     assert_int_equal(0, glob(path, 0, NULL, &files));
     length += (size_t)snprintf(words + length, WORDS_MAX - length, "%s", flag);
@@ -71,7 +71,7 @@ static void audit_again(const struct world *world, const char *sale)
     size_t length = add_files(world, "--operators", "operators-*.ndjson", words, 0);
 
     (void)add_files(world, " --clients", "clients-*.jsonl", words, length);
-    const char *said = lt_must(&world->place, 0, "audit --redis %s --sale %s %s",
+    const char *said = lt_must(&world->sandbox, 0, "audit --redis %s --sale %s %s",
                                world->topology.url, sale, words);
     assert_non_null(strstr(said, "accepted orders lost: 0 of 100\npass\n"));
 }
@@ -85,7 +85,7 @@ static void run_on(struct world *world, const char *const words[], const char *m
     sell(world, more, sale);
     audit_again(world, sale);
     const char *said =
-        lt_must(&world->place, 2, "audit --redis %s --sale other", world->topology.url);
+        lt_must(&world->sandbox, 2, "audit --redis %s --sale other", world->topology.url);
     assert_non_null(strstr(said, "audit: no sale \"other\" in this Redis"));
 }
 

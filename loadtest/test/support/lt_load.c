@@ -5,36 +5,36 @@
 
 #include <signal.h>
 
-#include "lt_line.h"
+#include "lt_command.h"
 #include "test/support/testing.h"
 
 enum { READY_MS = 20000 };
 
 int lt_load_open(void **state)
 {
-    static struct lt_place place;
+    static struct lt_sandbox sandbox;
 
-    *state = &place;
-    return lt_place_open(&place) ? 0 : -1;
+    *state = &sandbox;
+    return lt_sandbox_open(&sandbox) ? 0 : -1;
 }
 
 int lt_load_close(void **state)
 {
-    lt_place_close(*state);
+    lt_sandbox_close(*state);
     return 0;
 }
 
-const struct lt_outcome *lt_load_try(const struct lt_place *place, const char *words)
+const struct lt_outcome *lt_load_try(const struct lt_sandbox *sandbox, const char *words)
 {
-    const struct lt_outcome *outcome = lt_try(place, "loadtest --out @out %s", words);
+    const struct lt_outcome *outcome = lt_try(sandbox, "loadtest --out @out %s", words);
 
-    assert_int_equal(0, lt_place_count_processes(place));
+    assert_int_equal(0, lt_sandbox_count_processes(sandbox));
     return outcome;
 }
 
-const char *lt_load_run(const struct lt_place *place, const char *words, int status)
+const char *lt_load_run(const struct lt_sandbox *sandbox, const char *words, int status)
 {
-    const struct lt_outcome *outcome = lt_load_try(place, words);
+    const struct lt_outcome *outcome = lt_load_try(sandbox, words);
 
     if (outcome->status != status) print_message("%s\n%s\n", words, outcome->output);
     assert_int_equal(status, outcome->status);
@@ -42,26 +42,26 @@ const char *lt_load_run(const struct lt_place *place, const char *words, int sta
 }
 
 struct awaited {
-    const struct lt_place *place;
+    const struct lt_sandbox *sandbox;
     int processes;
 };
 
 static bool are_there(void *arg)
 {
     const struct awaited *awaited = arg;
-    int count = lt_place_count_processes(awaited->place);
+    int count = lt_sandbox_count_processes(awaited->sandbox);
 
     return awaited->processes ? count >= awaited->processes : count == 0;
 }
 
-int lt_load_signal(struct lt_place *place, const char *words, int processes, int number)
+int lt_load_signal(struct lt_sandbox *sandbox, const char *words, int processes, int number)
 {
-    struct awaited awaited = {place, processes};
+    struct awaited awaited = {sandbox, processes};
     struct process loadtest;
-    struct lt_line line;
+    struct lt_command line;
 
-    lt_line_make(&line, place, "loadtest --out @out %s", words);
-    assert_true(lt_start(place, line.argv, "output", &loadtest));
+    lt_command_make(&line, sandbox, "loadtest --out @out %s", words);
+    assert_true(lt_start(sandbox, line.argv, "output", &loadtest));
     bool is_up = lt_eventually(are_there, &awaited, READY_MS);
     process_signal(&loadtest, number);
     bool has_ended = process_wait(&loadtest, READY_MS);
@@ -73,11 +73,11 @@ int lt_load_signal(struct lt_place *place, const char *words, int processes, int
     return loadtest.wait_status;
 }
 
-json_t *lt_load_result(const struct lt_place *place)
+json_t *lt_load_result(const struct lt_sandbox *sandbox)
 {
     char path[LT_PATH_MAX + 64];
 
-    (void)snprintf(path, sizeof path, "%s/out/result.json", place->dir);
+    (void)snprintf(path, sizeof path, "%s/out/result.json", sandbox->dir);
     json_t *result = json_load_file(path, 0, NULL);
     assert_non_null(result);
     return result;

@@ -7,23 +7,23 @@
 
 #include <jansson.h>
 
-#include "lt_line.h"
+#include "lt_command.h"
 
-/* A FIXTURE whose state is a struct lt_place. */
+/* A FIXTURE whose state is a struct lt_sandbox. */
 int lt_load_open(void **state);
 int lt_load_close(void **state);
 
 /* Run it with these words, as lt_must(); nothing outlives it. */
-const char *lt_load_run(const struct lt_place *place, const char *words, int status);
+const char *lt_load_run(const struct lt_sandbox *sandbox, const char *words, int status);
 /* The same without a status that is due. */
-const struct lt_outcome *lt_load_try(const struct lt_place *place, const char *words);
+const struct lt_outcome *lt_load_try(const struct lt_sandbox *sandbox, const char *words);
 
 /* Start it, wait until so many processes of the folder run, itself too, and send it that signal. Nothing
  * outlives it; its status as of waitpid(). */
-int lt_load_signal(struct lt_place *place, const char *words, int processes, int number);
+int lt_load_signal(struct lt_sandbox *sandbox, const char *words, int processes, int number);
 
 /* Its result.json; yours. */
-json_t *lt_load_result(const struct lt_place *place);
+json_t *lt_load_result(const struct lt_sandbox *sandbox);
 /* A member, or one of a member: "settings.seed". It must be there. */
 const char *lt_load_text(const json_t *object, const char *path);
 double lt_load_number(const json_t *object, const char *path);

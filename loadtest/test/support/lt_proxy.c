@@ -18,7 +18,7 @@
 enum { READY_MS = 10000, STOP_MS = 5000, OUTPUT_MAX = 2048 };
 
 struct waiting {
-    const struct lt_place *place;
+    const struct lt_sandbox *sandbox;
     struct lt_proxy *proxy;
 };
 
@@ -29,7 +29,7 @@ static bool is_ready(void *arg)
     char output[OUTPUT_MAX];
     size_t count = 0;
 
-    lt_place_read(waiting->place, "proxy.out", output, sizeof output);
+    lt_sandbox_read(waiting->sandbox, "proxy.out", output, sizeof output);
     if (!strchr(output, '\n')) return false;
     for (const char *at = output;
          count < LT_PROXY_LINKS_MAX && (at = strstr(at, " 127.0.0.1:")) && strstr(at, " -> ");) {
@@ -51,23 +51,23 @@ static void add(const char *argv[], const char *const more[])
         argv[count++] = more[i];
 }
 
-bool lt_proxy_start(const struct lt_place *place, const char *const to[], const char *const extra[],
-                    struct lt_proxy *out_proxy)
+bool lt_proxy_start(const struct lt_sandbox *sandbox, const char *const to[],
+                    const char *const extra[], struct lt_proxy *out_proxy)
 {
     const char *argv[LT_WORDS_MAX + 1] = {"proxy"};
     char output[LT_PATH_MAX + 32];
-    struct waiting waiting = {.place = place, .proxy = out_proxy};
+    struct waiting waiting = {.sandbox = sandbox, .proxy = out_proxy};
 
     *out_proxy = (struct lt_proxy){.control = ""};
-    (void)snprintf(output, sizeof output, "%s/proxy.out", place->dir);
+    (void)snprintf(output, sizeof output, "%s/proxy.out", sandbox->dir);
     (void)unlink(output); /* of one before */
-    (void)snprintf(out_proxy->control, sizeof out_proxy->control, "%s/control.sock", place->dir);
-    (void)snprintf(out_proxy->history, sizeof out_proxy->history, "%s/history.jsonl", place->dir);
+    (void)snprintf(out_proxy->control, sizeof out_proxy->control, "%s/control.sock", sandbox->dir);
+    (void)snprintf(out_proxy->history, sizeof out_proxy->history, "%s/history.jsonl", sandbox->dir);
     add(argv, (const char *[]){"--control", out_proxy->control, "--log", out_proxy->history, NULL});
     for (size_t i = 0; to && to[i]; i++)
         add(argv, (const char *[]){"--listen", "127.0.0.1:0", "--to", to[i], NULL});
     if (extra) add(argv, extra);
-    return lt_start(place, argv, "proxy.out", &out_proxy->process) &&
+    return lt_start(sandbox, argv, "proxy.out", &out_proxy->process) &&
            lt_eventually(is_ready, &waiting, READY_MS);
 }
 
@@ -98,7 +98,7 @@ bool lt_proxy_ask(const struct lt_proxy *proxy, const char *line, char answer[LT
     return is_whole;
 }
 
-bool lt_proxy_tell(const struct lt_proxy *proxy, const char *line)
+bool lt_proxy_command(const struct lt_proxy *proxy, const char *line)
 {
     char answer[LT_ANSWER_MAX];
     return lt_proxy_ask(proxy, line, answer) && (answer[0] == '{' || strcmp(answer, "ok") == 0);
@@ -117,7 +117,7 @@ int64_t lt_proxy_count(const struct lt_proxy *proxy, const char *name)
     return count;
 }
 
-bool lt_proxy_has_noted(const struct lt_proxy *proxy, const char *const words[])
+bool lt_proxy_has_logged(const struct lt_proxy *proxy, const char *const words[])
 {
     char line[1024];
     bool is_found = false;

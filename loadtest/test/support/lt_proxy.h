@@ -4,7 +4,7 @@
 #ifndef LOADTEST_ITEST_LT_PROXY_H
 #define LOADTEST_ITEST_LT_PROXY_H
 
-#include "lt_place.h"
+#include "lt_sandbox.h"
 
 enum { LT_ANSWER_MAX = 16384, LT_PROXY_LINKS_MAX = 2 };
 
@@ -17,14 +17,14 @@ struct lt_proxy {
 
 /* Start `proxy` with a control socket and a history in the folder, a link per address of `to` (a
  * list that ends with NULL; NULL: none), and `extra` words (the same). Waits until it is ready. */
-bool lt_proxy_start(const struct lt_place *place, const char *const to[], const char *const extra[],
-                    struct lt_proxy *out_proxy);
+bool lt_proxy_start(const struct lt_sandbox *sandbox, const char *const to[],
+                    const char *const extra[], struct lt_proxy *out_proxy);
 
 /* SIGTERM; false when it does not end, or not with status 0. */
 bool lt_proxy_stop(struct lt_proxy *proxy);
 
 /* Send a line to the control socket; false when there is no answer, or not "ok" or a status. */
-bool lt_proxy_tell(const struct lt_proxy *proxy, const char *line);
+bool lt_proxy_command(const struct lt_proxy *proxy, const char *line);
 
 /* The same, whatever the answer: it goes to `answer`. */
 bool lt_proxy_ask(const struct lt_proxy *proxy, const char *line, char answer[LT_ANSWER_MAX]);
@@ -33,6 +33,6 @@ bool lt_proxy_ask(const struct lt_proxy *proxy, const char *line, char answer[LT
 int64_t lt_proxy_count(const struct lt_proxy *proxy, const char *name);
 
 /* A line of the history that contains all of `words` (ends with NULL). */
-bool lt_proxy_has_noted(const struct lt_proxy *proxy, const char *const words[]);
+bool lt_proxy_has_logged(const struct lt_proxy *proxy, const char *const words[]);
 
 #endif

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/moment.h"
-#include "count/bench_counters.h"
+#include "base/clock.h"
 #include "run/operator.h"
+#include "stats/bench_counters.h"
 
 enum {
     READY_MS = 20000,
@@ -67,7 +67,7 @@ static bool start_redis(struct lt_rig *rig)
     const char *fsync = rig->options.fsync ? rig->options.fsync : "always";
     const char *const words[] = {"--appendonly", "yes", "--appendfsync", fsync, NULL};
 
-    return lt_place_start_server(&rig->place, rig->data, words) ||
+    return lt_sandbox_start_server(&rig->sandbox, rig->data, words) ||
            failure_set(&rig->failure, "redis-server does not start, or does not answer");
 }
 
@@ -76,8 +76,8 @@ bool lt_rig_free_disk(struct lt_rig *rig)
     const struct rlimit no_limit = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
 
     if (rig->disk == LT_DISK_TMPFS) return size_disk(rig, MS_REMOUNT, ROOMY_DISK_KIB);
-    if (rig->disk == LT_DISK_PLAIN || rig->place.redis.pid == 0) return true;
-    return prlimit(rig->place.redis.pid, RLIMIT_FSIZE, &no_limit, NULL) == 0;
+    if (rig->disk == LT_DISK_PLAIN || rig->sandbox.redis.pid == 0) return true;
+    return prlimit(rig->sandbox.redis.pid, RLIMIT_FSIZE, &no_limit, NULL) == 0;
 }
 
 bool lt_rig_start_redis(struct lt_rig *rig)
@@ -89,8 +89,8 @@ bool lt_rig_start_redis(struct lt_rig *rig)
 
 void lt_rig_kill_redis(struct lt_rig *rig)
 {
-    process_signal(&rig->place.redis, SIGKILL);
-    (void)process_wait(&rig->place.redis, STOP_MS);
+    process_signal(&rig->sandbox.redis, SIGKILL);
+    (void)process_wait(&rig->sandbox.redis, STOP_MS);
 }
 
 static bool start_first_redis(struct lt_rig *rig)
@@ -111,8 +111,8 @@ static bool start_first_redis(struct lt_rig *rig)
 static bool start_topology(struct lt_rig *rig)
 {
     if (!topology_open(&rig->topology, rig->options.topology, &rig->failure)) return false;
-    int length = snprintf(rig->place.url, sizeof rig->place.url, "%s", rig->topology.url);
-    return (length > 0 && (size_t)length < sizeof rig->place.url) ||
+    int length = snprintf(rig->sandbox.url, sizeof rig->sandbox.url, "%s", rig->topology.url);
+    return (length > 0 && (size_t)length < sizeof rig->sandbox.url) ||
            failure_set(&rig->failure, "the topology's URL is too long");
 }
 
@@ -125,7 +125,7 @@ static bool start_servers(struct lt_rig *rig)
 
 static void link_url(const struct lt_rig *rig, unsigned i, char out[LT_PATH_MAX + 64])
 {
-    (void)snprintf(out, LT_PATH_MAX + 64, "unix://%s/i%u.sock", rig->place.dir, i + 1);
+    (void)snprintf(out, LT_PATH_MAX + 64, "unix://%s/i%u.sock", rig->sandbox.dir, i + 1);
 }
 
 static bool start_proxy(struct lt_rig *rig)
@@ -136,16 +136,16 @@ static bool start_proxy(struct lt_rig *rig)
         char url[LT_PATH_MAX + 64];
 
         link_url(rig, i, url);
-        (void)snprintf(links[i], sizeof links[i], "i%u=%s,%s", i + 1, url, rig->place.url);
+        (void)snprintf(links[i], sizeof links[i], "i%u=%s,%s", i + 1, url, rig->sandbox.url);
     }
     const char *const words[] = {"--link", links[0], "--link", links[1], "--seed", "7", NULL};
-    return lt_proxy_start(&rig->place, NULL, words, &rig->proxy) ||
+    return lt_proxy_start(&rig->sandbox, NULL, words, &rig->proxy) ||
            failure_set(&rig->failure, "the proxy does not start");
 }
 
 bool lt_rig_proxy(const struct lt_rig *rig, const char *verb)
 {
-    return lt_proxy_tell(&rig->proxy, verb);
+    return lt_proxy_command(&rig->proxy, verb);
 }
 
 unsigned lt_rig_count_effects(const struct lt_rig *rig, const char *words)
@@ -187,14 +187,14 @@ static bool start_instance(struct lt_rig *rig, unsigned i)
     size_t count = 17;
 
     (void)snprintf(name, sizeof name, "i%u", i + 1);
-    (void)snprintf(data, sizeof data, "%s/%s", rig->place.dir, name);
+    (void)snprintf(data, sizeof data, "%s/%s", rig->sandbox.dir, name);
     (void)snprintf(output, sizeof output, "%s.out", name);
-    (void)snprintf(token, sizeof token, "%s/admin.token", rig->place.dir);
-    (void)snprintf(redis, sizeof redis, "%s", rig->place.url);
+    (void)snprintf(token, sizeof token, "%s/admin.token", rig->sandbox.dir);
+    (void)snprintf(redis, sizeof redis, "%s", rig->sandbox.url);
     if (rig->options.has_proxy) link_url(rig, i, redis);
     for (size_t k = 0; k < LT_RIG_WORDS_MAX && rig->options.seckilld[k]; k++)
         argv[count++] = rig->options.seckilld[k];
-    return lt_start(&rig->place, argv, output, &rig->instances[i]) ||
+    return lt_start(&rig->sandbox, argv, output, &rig->instances[i]) ||
            failure_set(&rig->failure, "seckilld does not start");
 }
 
@@ -224,7 +224,7 @@ static bool has_said_ready(void *arg)
     char said[LT_OUTPUT_MAX];
 
     (void)snprintf(name, sizeof name, "i%u.out", awaited->i + 1);
-    lt_place_read(&awaited->rig->place, name, said, sizeof said);
+    lt_sandbox_read(&awaited->rig->sandbox, name, said, sizeof said);
     return strchr(said, '\n') &&
            url_behind(said, "buyers ", awaited->buyers, sizeof awaited->buyers) &&
            url_behind(said, "admin ", awaited->admin, sizeof awaited->admin);
@@ -234,9 +234,9 @@ static bool start_instances(struct lt_rig *rig)
 {
     static struct awaited awaited[LT_RIG_INSTANCES_MAX];
     char token[LT_PATH_MAX + 64];
-    struct options options = {.redis = rig->place.url, .admin_token = token};
+    struct options options = {.redis = rig->sandbox.url, .admin_token = token};
 
-    (void)snprintf(token, sizeof token, "%s/admin.token", rig->place.dir);
+    (void)snprintf(token, sizeof token, "%s/admin.token", rig->sandbox.dir);
     for (unsigned i = 0; i < rig->options.instances; i++) {
         awaited[i] = (struct awaited){.rig = rig, .i = i};
         if (!start_instance(rig, i)) return false;
@@ -245,7 +245,7 @@ static bool start_instances(struct lt_rig *rig)
         options.urls[options.url_count++] = awaited[i].buyers;
     }
     options.admin_url = awaited[0].admin;
-    return service_start(&rig->service, &options, 0, rig->place.dir, &rig->failure);
+    return service_start(&rig->service, &options, 0, rig->sandbox.dir, &rig->failure);
 }
 
 /* ---- public ------------------------------------------------------------------------------------------- */
@@ -254,8 +254,8 @@ bool lt_rig_open(struct lt_rig *rig, const struct lt_rig_options *options)
 {
     *rig = (struct lt_rig){.options = *options};
     if (rig->options.instances == 0) rig->options.instances = LT_RIG_INSTANCES;
-    if (!lt_place_open(&rig->place)) return failure_set(&rig->failure, "no folder");
-    (void)snprintf(rig->data, sizeof rig->data, "%s/data", rig->place.dir);
+    if (!lt_sandbox_open(&rig->sandbox)) return failure_set(&rig->failure, "no folder");
+    (void)snprintf(rig->data, sizeof rig->data, "%s/data", rig->sandbox.dir);
     return start_servers(rig) && (!options->has_proxy || start_proxy(rig)) && start_instances(rig);
 }
 
@@ -269,10 +269,10 @@ void lt_rig_close(struct lt_rig *rig)
         process_stop(&rig->instances[i], STOP_MS);
     process_stop(&rig->proxy.process, STOP_MS);
     topology_close(&rig->topology);
-    process_stop(&rig->place.redis, STOP_MS);
+    process_stop(&rig->sandbox.redis, STOP_MS);
     if (rig->disk == LT_DISK_TMPFS) (void)umount2(rig->data, MNT_DETACH);
     service_stop(&rig->service);
-    lt_place_close(&rig->place);
+    lt_sandbox_close(&rig->sandbox);
 }
 
 bool lt_rig_create_sale(struct lt_rig *rig, const char *sale, const char *guard, long stock)
@@ -286,8 +286,8 @@ long lt_rig_info(const struct lt_rig *rig, const char *section, const char *labe
     static char said[LT_OUTPUT_MAX];
 
     (void)snprintf(command, sizeof command, "INFO %s\n", section);
-    (void)lt_place_tell_redis(&rig->place, command);
-    lt_place_read(&rig->place, "answers", said, sizeof said);
+    (void)lt_sandbox_redis_commands(&rig->sandbox, command);
+    lt_sandbox_read(&rig->sandbox, "answers", said, sizeof said);
     const char *at = strstr(said, label);
     return at ? strtol(at + strlen(label), NULL, 10) : 0;
 }
@@ -295,7 +295,7 @@ long lt_rig_info(const struct lt_rig *rig, const char *section, const char *labe
 long lt_rig_metric_of(const struct lt_rig *rig, int instance, const char *line)
 {
     const struct service *service = &rig->service;
-    char *said = counters_fetch(service->http, service->instances[instance].url, NULL);
+    char *said = bench_counters_fetch(service->http, service->instances[instance].url, NULL);
     const char *at = said ? strstr(said, line) : NULL;
     long number = at ? strtol(at + strlen(line), NULL, 10) : 0;
 

@@ -8,7 +8,7 @@
 #define LOADTEST_ITEST_LT_RIG_H
 
 #include "base/topology.h"
-#include "lt_crowd.h"
+#include "lt_buyers.h"
 #include "lt_proxy.h"
 
 enum { LT_RIG_INSTANCES = 2, LT_RIG_INSTANCES_MAX = 3, LT_RIG_WORDS_MAX = 12 };
@@ -30,7 +30,7 @@ struct lt_rig_options {
 };
 
 struct lt_rig {
-    struct lt_place place;
+    struct lt_sandbox sandbox;
     struct lt_rig_options options;
     lt_disk disk;
     char data[LT_PATH_MAX + 32]; /* folder of the append-only file */

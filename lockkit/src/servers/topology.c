@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "topology_inside.h"
+#include "topology_internal.h"
 
 enum { NEW_MS = 10000 };
 

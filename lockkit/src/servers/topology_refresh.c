@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "topology_inside.h"
+#include "topology_internal.h"
 #include "wire/script.h"
 
 enum {

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "hub_inner.h"
+#include "hub_internal.h"
 
 enum { LONE_WAKES = 2 }; /* after this many a waiter is likely to be alone the next time, too */
 

@@ -4,7 +4,7 @@
 #ifndef LKI_ROUTES_H
 #define LKI_ROUTES_H
 
-#include "hub_inner.h"
+#include "hub_internal.h"
 
 /* NULL: to none; the channel is WANTED then. */
 void lki_routes_set(struct lki_channel *channel, struct lki_pubsub_conn *conn);

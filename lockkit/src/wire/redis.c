@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "dns.h"
-#include "redis_inside.h"
+#include "redis_internal.h"
 #include "reply.h"
 #include "tls.h"
 

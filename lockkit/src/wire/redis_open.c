@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dns.h"
-#include "redis_inside.h"
+#include "redis_internal.h"
 #include "reply.h"
 #include "tls.h"
 

@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "redis_inside.h"
+#include "redis_internal.h"
 
 enum { SESSIONS_MAX = 64 }; /* servers whose last session is cached */
 

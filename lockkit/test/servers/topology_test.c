@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "servers/topology_inside.h"
+#include "servers/topology_internal.h"
 #include "servers/topology_refresh.h"
 #include "test/support/testing.h"
 
