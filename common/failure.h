@@ -9,7 +9,7 @@
 
 struct failure {
     char text[400]; /* room for a path or two */
-    bool is_usage;  /* what a flag says is at fault; failure_set() says no */
+    bool is_usage;  /* the command line is at fault; failure_set() sets false */
 };
 
 /* Fill `failure` (NULL is allowed) and return false, so that failing is one line. */

@@ -143,7 +143,7 @@ static const struct flag *find(const struct flags *flags, const char *name, size
     return NULL;
 }
 
-/* Without what is behind "=": a value may be a secret. */
+/* Messages show the argument without the value after "=", which may be a secret. */
 static flags_answer refuse(const struct flags *flags, const char *name, size_t length,
                            struct failure *failure)
 {

@@ -18,26 +18,26 @@ typedef enum flag_kind {
     FLAG_SHARE,   /* double, from 0 to 1 */
     FLAG_SECONDS, /* int64_t of ms, from `least` to `most` of them; seconds, also 0.5, are given */
     FLAG_SPAN,    /* int64_t of ms, at most `most`: 500, 500ms, 30s, 5m or 2h */
-    FLAG_TAKEN,   /* what take() makes of it; a switch where the help names no value */
+    FLAG_TAKEN,   /* take() parses the value; a flag without a value where the help names none */
     FLAG_HELP,
     FLAG_VERSION,
 } flag_kind;
 
 struct flag;
 
-/* Puts a value into the struct at `to`; false, with words, when it cannot be used. */
+/* Store a value into the struct at `to`; false, and `failure` is set, when the value cannot be used. */
 typedef bool flag_take(const struct flag *flag, void *to, const char *value,
                        struct failure *failure);
 
 struct flag {
     const char *name; /* without "--"; NULL: `help` is a line between others */
     flag_kind kind;
-    size_t offset; /* of the field in that struct; of FLAG_TAKEN whatever take() wants */
+    size_t offset; /* the field's offset in that struct; with FLAG_TAKEN, any number for take() */
     int64_t least, most;
-    const char *value; /* what the help calls it; NULL: it takes none */
+    const char *value; /* the value's name in the help; NULL: the flag has no value */
     const char *help;  /* a newline in it goes on in the same column; NULL: it is not shown */
     flag_take *take;
-    bool takes_more; /* also the words behind its value, up to the next flag */
+    bool takes_more; /* the flag also takes the arguments after its value, up to the next flag */
 };
 
 enum { FLAG_TEXTS_MAX = 1024 };
@@ -52,8 +52,8 @@ struct flags {
     const struct flag *list;
     size_t count;
     int column;                                      /* width of flag and value in the help */
-    void (*seen)(const struct flag *flag, void *to); /* told of each before it is taken, or NULL */
-    const struct flag *words; /* takes those that are no flags; NULL: none may be */
+    void (*seen)(const struct flag *flag, void *to); /* before each is applied; or NULL */
+    const struct flag *words; /* called for arguments that are no flags; NULL: there may be none */
 };
 
 typedef enum flags_answer { FLAGS_READ, FLAGS_HELP, FLAGS_VERSION, FLAGS_BAD } flags_answer;
@@ -73,7 +73,7 @@ struct flag_words {
     char **argv;
     int at;
 };
-/* For who has words of other kinds between them: argv[at] is a flag; take it, and its value along. */
+/* For programs with arguments of other kinds in between: argv[at] is a flag; parse it and its value. */
 flags_answer flags_read_one(const struct flags *flags, struct flag_words *words, void *to,
                             struct failure *failure);
 

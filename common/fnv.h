@@ -1,5 +1,5 @@
 /*
- * FNV-1a, 64 bits: it spreads names over places, and withstands no attack.
+ * FNV-1a, 64 bits: a hash for hash tables and shares, not against an attacker.
  */
 #ifndef COMMON_FNV_H
 #define COMMON_FNV_H
@@ -10,7 +10,7 @@
 
 #define FNV_START UINT64_C(0xcbf29ce484222325)
 
-/* What `hash` becomes by these bytes; begin with FNV_START. */
+/* Update `hash` with these bytes; the initial value is FNV_START. */
 static inline uint64_t fnv_add(uint64_t hash, const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;

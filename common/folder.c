@@ -11,7 +11,7 @@ enum { FILES_OPEN = 8 };
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
 {
     (void)status, (void)kind, (void)where;
-    (void)remove(path); /* what stays makes its folder stay */
+    (void)remove(path); /* an entry that cannot be removed keeps its folder */
     return 0;
 }
 

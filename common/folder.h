@@ -1,10 +1,10 @@
 /*
- * Folders that a program made for itself.
+ * Remove a folder that the program has created.
  */
 #ifndef COMMON_FOLDER_H
 #define COMMON_FOLDER_H
 
-/* Remove it and all that is in it, as far as that can be; links are not followed. */
+/* Remove the folder with its contents, as far as possible; symbolic links are not followed. */
 void folder_remove(const char *path);
 
 #endif

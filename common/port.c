@@ -12,8 +12,8 @@
 
 enum { PORT_FIRST = 20480, PORT_COUNT = 12000, PORT_TRIES = 100 };
 
-/* Below those that the kernel hands out: else a connection of another program could take it before the server
- * does, or while the server is down. */
+/* Below the ephemeral ports: else a connection of another program could take the port before the server does, or
+ * while the server is down. */
 int port_free(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -4,7 +4,7 @@
 #ifndef COMMON_PORT_H
 #define COMMON_PORT_H
 
-/* One of 127.0.0.1 that nobody listens on right now; 0: none was found. */
+/* A port of 127.0.0.1 on which no program listens right now; 0: none was found. */
 int port_free(void);
 
 #endif

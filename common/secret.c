@@ -1,5 +1,5 @@
 /*
- * See secret.h. Any file will do: a pipe, a secret of a container that everybody in it may read. Any thread.
+ * See secret.h. The file may be a pipe, or a container's secret that every user in it may read. Any thread.
  */
 #include "secret.h"
 
@@ -23,7 +23,7 @@ static bool write_chance(int fd)
     return write(fd, "\n", 1) == 1;
 }
 
-/* Written beside its place and linked into it, so that nobody ever reads half of it. */
+/* The file is written under a temporary name and then linked, so that no reader ever sees half of it. */
 bool secret_make(const char *path, struct failure *failure)
 {
     char part[PATH_SIZE];
@@ -82,7 +82,7 @@ static bool has_control_bytes(const char *text, size_t len)
 bool secret_read_line(const char *flag, const char *path, char out[SECRET_SIZE],
                       struct failure *failure)
 {
-    char start[LINE_MAX_BYTES + 2]; /* and CR LF, or what tells that it is too long */
+    char start[LINE_MAX_BYTES + 2]; /* and CR LF, or a byte too many */
     ssize_t got = read_start(path, start, sizeof start);
 
     if (got < 0) return failure_set(failure, "%s: %s: %s", flag, path, failure_errno_text());

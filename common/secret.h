@@ -1,5 +1,5 @@
 /*
- * Files that hold one secret: passwords, tokens, keys. Nothing of a secret gets into the words of a failure.
+ * Files that hold one secret: passwords, tokens, keys. A message never contains any part of a secret.
  */
 #ifndef COMMON_SECRET_H
 #define COMMON_SECRET_H
@@ -11,7 +11,7 @@
 enum { SECRET_SIZE = 1025 }; /* of a line and its NUL */
 
 /*
- * Make a file that only we may read: 64 hex digits by chance (256 bits) and a newline.
+ * Create a file that only its owner may read: 64 random hex digits (256 bits) and a newline.
  *
  * Returns  false   it is there already (it is left alone), or it cannot be written.
  */

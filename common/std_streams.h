@@ -5,9 +5,9 @@
 #define COMMON_STD_STREAMS_H
 
 /*
- * Open /dev/null in place of each that is closed; else the first file or socket that the program opens becomes
- * its standard input, output or error: what it complains of goes into a server's connection, and a program
- * that it starts inherits it. First thing in main(). Ends the program (status 126) where /dev/null cannot be had.
+ * Open /dev/null in place of each standard stream that is closed. Otherwise the first file or socket that the
+ * program opens would become its standard input, output or error: messages would go into a connection, and child
+ * processes would inherit it. Call it first in main(). It ends the program (status 126) if /dev/null cannot be opened.
  */
 void std_streams_open(void);
 

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* So many edits are forgiven: letters put in, left out, changed, or swapped with the next. */
+/* The greatest edit distance of a suggestion: letters inserted, deleted, replaced, or swapped with the next. */
 enum { SUGGEST_FAR = 3 };
 
 struct suggestion {

@@ -9,7 +9,7 @@
 
 enum { ESCAPE_LEN = 6, NO_CHARACTER = 0xfffd };
 
-/* Bytes that the first one announces; 0: it cannot be first. */
+/* The length of the sequence that this first byte begins; 0: no sequence begins with it. */
 static size_t announced_by(unsigned char first)
 {
     if (first < 0x80) return first > 0;

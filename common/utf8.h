@@ -1,5 +1,5 @@
 /*
- * UTF-8 as RFC 3629 has it, where somebody else wrote it: cut between characters, and shown.
+ * UTF-8 (RFC 3629) from untrusted input: it is cut between characters, and made safe to show.
  */
 #ifndef COMMON_UTF8_H
 #define COMMON_UTF8_H
@@ -15,16 +15,16 @@ size_t utf8_read(const char *text, uint32_t *out_code);
 size_t utf8_cut(const char *text, size_t max);
 
 /*
- * Whether a terminal or an editor would obey the character instead of showing it: controls (C0, DEL,
- * C1), ends of lines and paragraphs, and what turns the direction of what is around it.
+ * Whether the character controls a terminal or an editor instead of being shown: control characters (C0, DEL, C1),
+ * line and paragraph separators, and bidirectional formatting.
  */
 bool utf8_is_obeyed(uint32_t code);
 
-/* How many bytes the character at `text` has when it is neither obeyed nor NUL; 0: it is, or it is no UTF-8. */
+/* The number of bytes of the character at `text`; 0: it is a control character (as above), NUL, or no UTF-8. */
 size_t utf8_printable(const char *text);
 
 /*
- * The text with what would be obeyed as \uXXXX, also within JSON, and bytes that are no UTF-8 as \ufffd.
+ * A copy of the text with control characters as \uXXXX, as in JSON, and bytes that are no UTF-8 as \ufffd.
  *
  * Shape    kept: control characters to be left as they are, "\n" for a text of lines.
  * Owns     the result is yours (free); NULL when out of memory.

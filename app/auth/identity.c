@@ -1,5 +1,5 @@
 /*
- * Who is asking. Made before threads exist; asked on civetweb's threads.
+ * See identity.h. Created before threads exist; used by civetweb's threads.
  */
 #include "identity.h"
 
@@ -23,7 +23,7 @@ struct identity {
     struct operators *operators; /* owned */
 };
 
-/* The good token that this thread has seen last, and who found it good. */
+/* This thread's cache: the last token that was accepted, and the identity that accepted it. */
 static _Thread_local struct {
     unsigned identity; /* its number; 0: none yet */
     uint64_t rounds;   /* of the issuer's keys */
@@ -80,7 +80,7 @@ static const char *bearer_of(const struct http_request *request)
     return given + strspn(given, " ");
 }
 
-/* Takes the same time wherever the first difference is. */
+/* A comparison in constant time. */
 static bool is_same(const char *left, const char *right, size_t len)
 {
     unsigned char difference = 0;
@@ -109,7 +109,7 @@ static void remember(const struct identity *self, uint64_t rounds, const char *t
     memcpy(last.text, text, len);
 }
 
-/* By the issuer's keys of now; by newer ones when it names one that is not among them. */
+/* Check the token with the cached keys of the issuer; with newer ones when it names an unknown key. */
 static token_status check_with_keys(const struct identity *self, const char *text, int64_t now_s,
                                     struct token *out)
 {

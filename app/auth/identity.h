@@ -27,8 +27,8 @@ void identity_free(struct identity *self);
 /*
  * The buyer of a request: `sub` of its bearer token (token.h), or X-User-Id, in its canonical form (subject.h).
  *
- * A thread remembers the token it has seen last: on a connection that sends the same one again and
- * again, only the first costs a signature.
+ * Each thread caches the last token that was accepted: on a connection that repeats its token, only the first
+ * request costs a check of the signature.
  *
  * Returns  false when the buyer is not known: answered (401).
  */

@@ -1,13 +1,13 @@
 /*
  * An issuer's public keys: a JSON Web Key Set (RFC 7517), and the signatures that they verify (RFC 7515).
- * Beside token.c the only door to OpenSSL.
+ * Only this room and token.c call OpenSSL.
  *
  * kty "RSA", 2048 to 8192 bits      RS256
  * kty "EC", crv "P-256"             ES256
  * kty "OKP", crv "Ed25519"          EdDSA (RFC 8037)
  *
- * A key has one algorithm, whatever a token says of itself (RFC 8725, 3.1). Keys of other kinds, or for another
- * use ("use", "key_ops", "alg"), are passed over.
+ * A key has one algorithm; the token's header does not choose it (RFC 8725, 3.1). Keys of other kinds, or for another
+ * use ("use", "key_ops", "alg"), are ignored.
  */
 #ifndef SECKILL_JWKS_H
 #define SECKILL_JWKS_H
@@ -26,9 +26,9 @@ struct jwks *jwks_new(const char *text, size_t len, struct start_error *why);
 struct jwks *jwks_ref(struct jwks *self); /* NULL gives NULL */
 void jwks_unref(struct jwks *self);
 
-/* A text, and what is said to be its signature. */
+/* A text and its claimed signature. */
 struct jwks_signed {
-    const char *kid; /* NULL: not said; any key may be meant */
+    const char *kid; /* NULL: not given; any key may match */
     const char *alg;
     const char *text;
     size_t text_len;

@@ -1,5 +1,5 @@
 /*
- * See jwks_source.h. One thread reads; who asks takes what is there, or waits for the round that he has woken it for.
+ * See jwks_source.h. One thread reads the keys; other threads take the cached set, or wake it and wait for its round.
  */
 #include "jwks_source.h"
 
@@ -29,7 +29,7 @@ struct jwks_source {
     const char *place; /* borrowed */
     bool is_url;
     bool is_failing;       /* and that was logged */
-    struct worker worker;  /* its mutex is not used for what follows */
+    struct worker worker;  /* its mutex does not guard the members below */
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t read;   /* `rounds` has grown */
     atomic_ullong rounds;  /* read without it, too */
@@ -87,7 +87,7 @@ static bool read_file(const char *path, struct text *out, struct start_error *wh
     return true;
 }
 
-/* NULL and *why: nothing good is there now. */
+/* NULL and *why: there is no usable key set now. */
 static struct jwks *read_keys(const struct jwks_source *self, struct start_error *why)
 {
     struct text *text = calloc(1, sizeof *text);
@@ -187,7 +187,7 @@ uint64_t jwks_source_rounds(struct jwks_source *self)
     return self ? atomic_load(&self->rounds) : 0;
 }
 
-/* Whether a round is under way for it; the first one to ask wakes it. */
+/* Whether a round is under way for this request; the first request wakes the thread. */
 static bool is_being_asked_locked(struct jwks_source *self)
 {
     int64_t now_ms = clock_mono_ms();

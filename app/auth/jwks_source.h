@@ -24,7 +24,7 @@ void jwks_source_free(struct jwks_source *self);
 /* The last good set, yours (jwks_unref); NULL: there was none yet, or self is NULL. */
 struct jwks *jwks_source_get(struct jwks_source *self);
 
-/* How often it was read: what was found good before another reading is looked at again. self: NULL gives 0. */
+/* How often the keys were read: a token accepted before the last reading has to be checked again. NULL gives 0. */
 uint64_t jwks_source_rounds(struct jwks_source *self);
 
 /* Another set than `known`, yours, when a token names a key that is not in it; waits for two seconds at most. */

@@ -1,7 +1,6 @@
 /*
- * The file is opened for each line, so that it may be moved away at any time; a lock on it keeps
- * lines whole, and what a full disk or a crash has cut short is taken off before the next one. Any
- * thread.
+ * The file is opened for each line, so that it can be rotated at any time; a lock on it keeps lines whole, and a
+ * partial line left by a full disk or a crash is removed before the next one is written. Any thread.
  */
 #include "operators_log.h"
 
@@ -19,7 +18,7 @@
 
 enum { LINE_SIZE = 1024 };
 
-/* Cut off what is behind the last newline, if it is the beginning of one of our lines: else the file is somebody else's. */
+/* Remove a partial line after the last newline, if it begins like one of our lines: else the file is not our log. */
 static bool drop_cut_line(int fd)
 {
     static const char start[] = "{\"t\":";

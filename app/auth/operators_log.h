@@ -1,9 +1,9 @@
 /*
- * The operators' log: what operators asked for and what became of it, written where Redis does not
- * reach, so that the auditor has something to compare the ledger with.
+ * The operators' log: operators' requests and their results, written outside Redis, so that the auditor can compare
+ * the ledger with it.
  *
  * Shape    NDJSON, two lines for each step, as loadtest/evidence/operators_log.h says. Threads and processes
- *          may share the file; one that is stopped amid a line keeps the others waiting.
+ *          may share the file; one that is suspended while it writes a line blocks the others.
  */
 #ifndef SECKILL_OPERATORS_LOG_H
 #define SECKILL_OPERATORS_LOG_H
@@ -27,10 +27,10 @@ struct operator_step {
     char id[64];                   /* given with the first line */
 };
 
-/* Add a line about the step, and make it durable: the first one before it is taken, the second one
-   before anybody is told. step NULL: only look whether that can be done.
-   false: *why names the file, and a step whose first line it is must not be taken; where it is the
-   second, the step stands, and the auditor takes it as done or not. */
+/* Append a line about the step and sync it: the first line before the step is taken, the second one
+   before the answer is sent. step NULL: only check that the file can be written.
+   false: *why names the file. If it was the first line, the step must not be taken; if it was the
+   second, the step stands, and the auditor treats its result as unknown. */
 bool operators_log_add(const char *path, const char *instance, struct operator_step *step,
                        struct start_error *why);
 

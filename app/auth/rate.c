@@ -1,13 +1,12 @@
 /*
  * Token buckets. A bucket is one number: the moment at which it will be full again; a token taken
- * moves it one interval further. So a full bucket is the same as none, and forgetting one loses
- * nothing.
+ * moves it one interval further. So a full bucket is the same as none, and dropping one loses nothing.
  *
  * Buckets lie in sets of 16, found by a keyed hash of the buyer; two buyers whose 64 bits are equal
  * would share one. In a full set the bucket that is full, or will be soonest, makes room: with more
  * buyers at once than there is memory for, the limit gets more lenient for those who use it least.
  *
- * A mutex guards every 64th set: no buyer waits for others but by chance. Runs on any thread.
+ * Each of 64 mutexes guards every 64th set, so buyers rarely wait for each other. Runs on any thread.
  */
 #include "rate.h"
 
@@ -95,7 +94,7 @@ static void mix(uint64_t v[4])
     v[2] = rotate(v[2], 32);
 }
 
-/* SipHash-1-3 (Aumasson, Bernstein): without its key nobody finds names that collide. */
+/* SipHash-1-3 (Aumasson, Bernstein): without its key an attacker cannot find names that collide. */
 static uint64_t hash_of(const struct rate *self, const char *text)
 {
     uint64_t v[4] = {self->hash_key[0] ^ 0x736f6d6570736575, self->hash_key[1] ^ 0x646f72616e646f6d,
@@ -192,8 +191,8 @@ static int64_t take_locked(const struct rate *self, struct bucket *bucket, int64
 }
 
 /*
- * Whole seconds, rounded up; and by chance up to a second and a quarter of the wait more, so that
- * clients who were refused together do not come back together.
+ * Whole seconds, rounded up, plus a random time of up to a second and a quarter of the wait, so that clients that
+ * were refused together do not retry together.
  */
 static int64_t retry_s_of(int64_t wait_ns, uint64_t chance)
 {

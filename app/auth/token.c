@@ -1,7 +1,7 @@
 /*
- * Buyers' tokens. They are read here: libjwt parses a head before it knows who signed it, however deep
- * it is nested, takes the last of two equal claims, and refuses at+jwt. Claims are not parsed before the
- * signature is found good, a head only to learn which key of an issuer is meant. Runs on any thread; keeps nothing.
+ * Buyers' tokens. They are parsed here, because libjwt parses a header before it checks the signature, at any
+ * nesting depth, takes the last of two equal claims, and refuses at+jwt. Here claims are parsed only after the
+ * signature was checked; a header is parsed before, to find the issuer's key. Any thread; no state.
  */
 #include "token.h"
 
@@ -44,7 +44,7 @@ const char *token_status_text(token_status status)
     return texts[status];
 }
 
-/* Which nobody means to be part of a key. */
+/* A byte-order mark at the start, or a CR at the end: an editor has left it, and it is no part of the key. */
 static bool has_marks_of_an_editor(const char *bytes, size_t len)
 {
     return (len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) ||
@@ -74,7 +74,7 @@ bool token_key_read(const char *path, struct token_key *out, struct start_error 
 
 /* ---- HMAC ------------------------------------------------------------------------------------ */
 
-/* HMAC() looks its algorithms up at each call, for more than the MAC takes: each thread has a context of its own. */
+/* HMAC() fetches the algorithm at each call, which costs more than the MAC: so each thread keeps a context. */
 static pthread_key_t mac_contexts;
 
 static void free_context(void *context)
@@ -156,7 +156,7 @@ static size_t signed_len(const struct parts *parts)
     return (size_t)(strrchr(parts->text, '.') - parts->text);
 }
 
-/* Signed with a key of ours, by HMAC-SHA-256, whatever the header says. */
+/* Whether the signature is an HMAC-SHA-256 by one of our keys, whatever algorithm the header names. */
 static bool is_ours(const struct token_keys *keys, const struct parts *parts)
 {
     size_t len = signed_len(parts);
@@ -182,7 +182,7 @@ static bool claim_is(const json_t *claim, const char *text)
     return json_is_string(claim) && strcmp(json_string_value(claim), text) == 0;
 }
 
-/* A plain token, or an access token (RFC 9068); one that means something else is not taken for it. */
+/* Whether typ is a plain JWT or an access token (RFC 9068); tokens of other types are refused. */
 static bool type_is_ours(const json_t *type)
 {
     static const char *const ours[] = {"JWT", "at+jwt", "application/at+jwt"};
@@ -239,7 +239,7 @@ static bool read_moment(const json_t *claims, const char *name, int64_t *out)
     return true;
 }
 
-/* A token that names whom it is for and does not name us is not for us (RFC 7519, 4.1.3). */
+/* A token with an audience that does not include ours is refused (RFC 7519, 4.1.3). */
 static bool audience_is_ours(const json_t *claim, const char *ours)
 {
     const json_t *entry = NULL;

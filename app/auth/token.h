@@ -1,6 +1,6 @@
 /*
- * Buyers' tokens: signed JWTs (RFC 7519), ours or an issuer's. The only door to libjwt, which makes ours,
- * and beside jwks.c to OpenSSL, which checks signatures.
+ * Buyers' tokens: signed JWTs (RFC 7519), ours or an issuer's. Only this room calls libjwt, which makes our
+ * tokens; this room and jwks.c call OpenSSL, which checks signatures.
  *
  * Header   alg  "HS256", signed with a key of ours; or that of an issuer's key (jwks.h)
  *          kid  which of the issuer's keys; if not there any may be meant
@@ -93,7 +93,7 @@ const char *token_status_text(token_status status);
 bool token_key_read(const char *path, struct token_key *out, struct start_error *why);
 
 /*
- * Check a token, whoever sent it.
+ * Check a token from untrusted input.
  *
  * Shape    text: any bytes up to a NUL. issuer: NULL is nobody's. *out is written when it is GOOD.
  * Threads  any.

@@ -1,6 +1,6 @@
 /*
- * See cache.h. Who holds a thing is counted, so that it can be read while the next is made, and by
- * many at a time without a copy. Any thread.
+ * See cache.h. Each value counts its borrowers, so that many threads can read it without a copy while the next
+ * value is made. Any thread.
  */
 #include "cache.h"
 
@@ -12,11 +12,11 @@
 
 struct cache {
     struct cache_options options;
-    pthread_cond_t was_made;   /* is_making ended */
-    pthread_mutex_t mutex;     /* guards all below */
-    bool is_making;            /* somebody is */
-    int64_t due_at_ms;         /* it may be made again from then on; in the past: several times */
-    struct cache_entry *entry; /* owned, with those who borrow it; NULL: it could not be made */
+    pthread_cond_t was_made; /* is_making ended */
+    pthread_mutex_t mutex;   /* guards all below */
+    bool is_making;          /* somebody is */
+    int64_t due_at_ms;       /* earliest moment of the next make; if past, by the burst allowance */
+    struct cache_entry *entry; /* owned together with its borrowers; NULL: it could not be made */
 };
 
 struct cache *cache_new(const struct cache_options *options)
@@ -39,7 +39,7 @@ void cache_free(struct cache *self)
     free(self);
 }
 
-/* Called and returns with the mutex held. Gives what was told until now: to be returned. */
+/* The mutex is held at the call and at the return. Returns the previous value, which the caller releases. */
 static struct cache_entry *renew_locked(struct cache *self)
 {
     const struct cache_options *options = &self->options;

@@ -8,7 +8,7 @@
 
 int64_t clock_mono_ns(void);
 int64_t clock_mono_ms(void);
-/* Monotonic too, and goes on while the machine sleeps: for what others may change meanwhile. */
+/* Also monotonic, but it counts the time in which the machine is suspended: for the age of cached state. */
 int64_t clock_awake_or_not_ms(void);
 int64_t clock_unix_ms(void);
 /* Pause this thread. */

@@ -1,6 +1,6 @@
 /*
- * What a list of rows, LIST(X) of X(value, name, ...), is made into: the values of an enum; their names
- * (whatever stands next to the value), or rows of their own, in a table.
+ * Macros for an X-macro list LIST(X) with rows X(value, name, ...): they expand it to the values of an enum, to
+ * a table of the names, or to a table of other rows.
  */
 #ifndef SECKILL_LIST_H
 #define SECKILL_LIST_H

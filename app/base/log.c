@@ -194,5 +194,5 @@ bool log_would_wait(void)
     struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
     const struct timespec at_once = {0};
 
-    return ppoll(&log, 1, &at_once, NULL) != 1; /* poll() is civetweb's door (net/served.c) */
+    return ppoll(&log, 1, &at_once, NULL) != 1; /* poll() is overridden: net/served.c */
 }

@@ -82,7 +82,7 @@ static bool take_offset(const char **at, int64_t *out_offset_s)
     return true;
 }
 
-/* timegm() makes another day of one that is none. */
+/* timegm() normalizes a day that does not exist, such as 30 February, to another one. */
 static bool date_is_real(const struct tm *date)
 {
     struct tm real = *date;

@@ -1,5 +1,5 @@
 /*
- * Moments as text, in UTC (RFC 3339), and back. By libc, whose gmtime_r() takes a lock.
+ * Moments as text, in UTC (RFC 3339), and back. It uses libc's gmtime_r(), which takes a lock.
  */
 #ifndef SECKILL_RFC3339_H
 #define SECKILL_RFC3339_H

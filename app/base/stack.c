@@ -1,8 +1,8 @@
 /*
- * Where a thread's stack is, is asked once, at its first call. Any thread.
+ * Each thread asks for the bounds of its stack once, at its first call. Any thread.
  *
- * A page that was touched stays until it is trimmed, so the lowest one that is there tells how deep
- * the stack has been.
+ * A page that was touched stays resident until it is trimmed, so the lowest resident page is the depth that the
+ * stack has reached.
  */
 #include "stack.h"
 
@@ -24,8 +24,8 @@ struct extent {
 static atomic_size_t deepest;
 
 /*
- * In place of libc's, for the libraries too: civetweb says its threads' stack size here, and has no
- * option for it.
+ * This overrides libc's function for the libraries, too: civetweb sets the stack size of its threads here, and
+ * has no option for it.
  */
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc's are reserved */
 int pthread_attr_setstacksize(pthread_attr_t *attributes, size_t size)

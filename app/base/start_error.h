@@ -1,5 +1,5 @@
 /*
- * Why a start was refused: one line for whoever started the program.
+ * Why the program refused to start: one line for the operator.
  */
 #ifndef SECKILL_START_ERROR_H
 #define SECKILL_START_ERROR_H
@@ -12,7 +12,7 @@ struct start_error {
     char text[START_ERROR_SIZE]; /* cut when too long */
 };
 
-/* Fill it; gives false, so that failing is one line. */
+/* Set the text. Returns false, so that a failure is one statement. */
 bool start_error_say(struct start_error *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

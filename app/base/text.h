@@ -1,6 +1,6 @@
 /*
  * Text built into a buffer of fixed size: heads and bodies of answers are made of it, without
- * malloc and without printf. What does not fit is dropped and remembered (is_cut).
+ * malloc and without printf. Text that does not fit is dropped, and is_cut is set.
  */
 #ifndef SECKILL_TEXT_H
 #define SECKILL_TEXT_H
@@ -22,9 +22,9 @@ void text_add(struct text *text, const char *bytes, size_t len);
 #define TEXT_ADD(text, literal) text_add((text), (literal), sizeof(literal) - 1)
 void text_add_string(struct text *text, const char *string);
 void text_add_number(struct text *text, long long number);
-/* In double quotes, escaped as JSON wants it and as utf8_show() does; what is no UTF-8 is U+FFFD. */
+/* A JSON string in double quotes, escaped as by utf8_show(); bytes that are no UTF-8 become U+FFFD. */
 void text_add_json(struct text *text, const char *string);
-/* "name": of a JSON object; behind what is no "{", after a comma. */
+/* Adds "name": of a JSON object's member, with a comma before it unless the text ends in "{". */
 void text_add_name(struct text *text, const char *name);
 void text_add_member(struct text *text, const char *name, const char *value);
 void text_add_count(struct text *text, const char *name, long long value);

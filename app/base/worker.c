@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-/* Until then, or until somebody wakes it. */
+/* Wait until that moment, or until the thread is woken. */
 static void wait_locked(struct worker *self, int64_t until_ms)
 {
     struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};

@@ -1,6 +1,6 @@
 /*
- * See book.h. One thread writes; a sale once known stays so. Who waits until orders are in the book asks the database
- * itself, woken whenever this instance has written, or after a moment: another one may write.
+ * See book.h. One thread writes; sales are only ever added. A thread that waits for orders to be in the book asks the
+ * database itself, each time this instance has written, and at intervals, because another instance may be the writer.
  */
 #include "book.h"
 
@@ -21,7 +21,7 @@
 enum {
     AT_ONCE = 32, /* entries; of 1,024 orders each at most */
     SOON_MS =
-        5, /* to the next look where there was something new; twice that each time there was not, until: */
+        5, /* pause after a round with new entries; it doubles after each round without, up to: */
     IDLE_MS = 250,
     WAITED_MS = 25, /* instead, where orders of other instances wait for the book */
     WAIT_MIN_MS = 5,
@@ -29,7 +29,7 @@ enum {
     WAIT_LAST_MS = 300, /* however late a purchase was served, the book has so long */
     NS_PER_MS = 1000000,
     PLACED_MS = 5000,
-    LIST_MS = 500,  /* from one look for sales to the next, and at those that others write */
+    LIST_MS = 500,  /* between listings of sales; and checks by instances that do not write */
     RETRY_MS = 500, /* when a server does not answer, or refuses */
     SAY_MS = 5000,  /* of what goes on failing, a line */
     LEASE_MS = 2000,
@@ -47,7 +47,7 @@ struct booked {
     bool is_placed;                /* the position is the database's, as of then: */
     int64_t placed_ms;             /* monotonic */
     unsigned claim;                /* grows, so that a late batch that failed is refused */
-    int64_t next_ms;               /* monotonic: to be looked at then */
+    int64_t next_ms;               /* monotonic: when the next update is due */
     int64_t pause_ms;
     int64_t say_ms;
     _Atomic int64_t lag_entries, lag_ms;
@@ -62,7 +62,7 @@ struct book {
     _Atomic(lk_leader *) leader;
     int64_t list_ms; /* monotonic: the thread's own, as the next */
     int64_t say_ms;
-    atomic_bool is_asked; /* look at all sales, at once */
+    atomic_bool is_asked; /* update all sales at once */
     pthread_cond_t taken; /* with the worker's mutex: something was */
     struct worker worker;
 };
@@ -91,7 +91,7 @@ static void add_sales(struct book *self, struct sale_id *ids, size_t count)
     free(ids);
 }
 
-/* Those of Redis; and those that only the book has, for who can make them again. */
+/* Add the sales that Redis has, and those that only the book has, so that they can be rebuilt. */
 static void list_sales(struct book *self)
 {
     struct sale_id *ids = NULL;
@@ -178,7 +178,7 @@ struct book_lag book_lag_of(struct book *self, const char *sale_id)
                              .ms = atomic_load(&sale->lag_ms)};
 }
 
-/* The ledger as it was read, from the position on. */
+/* How many entries the ledger has after the book's position. */
 static int64_t behind(const struct booked *sale, const struct store_entries *read)
 {
     return read->length - (sale->position.entries > 0 ? sale->position.entries : 0);
@@ -195,7 +195,7 @@ static void measure(const struct book *self, struct booked *sale, const struct s
 
 /* ---- writing ----------------------------------------------------------------------------------------- */
 
-/* The sale's first row. False: not now; or, if err says nothing, it is one that is being removed. */
+/* Add the sale's first row. False: failed; or, if err is empty, the sale is being removed. */
 static bool add_sale(struct book *self, struct booked *sale, const struct book_place *created,
                      struct lk_error *err)
 {
@@ -217,9 +217,9 @@ static bool add_sale(struct book *self, struct booked *sale, const struct book_p
 }
 
 /*
- * What was read and is not in the book yet goes there; and if nobody has compared this server with the book, it may be
- * sold from then on. With nothing to write that is asked, too: who leads is, and where the book is, the database says
- * under a lock behind which no earlier batch of another writer comes any more.
+ * Write the entries that were read and are not in the book yet; if this server has not been compared with the book
+ * before, the sale may be sold from then on. The database is asked even if there is nothing to write: it confirms the
+ * leader and the book's position under a lock, after which no earlier batch of another writer can commit.
  */
 static bool take(struct book *self, struct booked *sale, const struct store_entries *read,
                  uint64_t fence, struct lk_error *err)
@@ -257,7 +257,7 @@ static bool place(struct book *self, struct booked *sale, struct lk_error *err)
 {
     int64_t now_ms = clock_mono_ms();
 
-    /* Somebody may have restored the book of an earlier moment, and nothing is sold that would show it. */
+    /* An operator may have restored an older backup of the book, which shows only when something is sold. */
     if (now_ms - sale->placed_ms > PLACED_MS) sale->is_placed = false;
     if (!sale->is_placed) {
         sale->is_placed =
@@ -267,7 +267,7 @@ static bool place(struct book *self, struct booked *sale, struct lk_error *err)
     return sale->is_placed;
 }
 
-/* False: err says why it is to be tried again. */
+/* False: err says why; it has to be tried again. */
 static bool restore(struct book *self, struct booked *sale, struct lk_error *err)
 {
     struct book_rebuilt rebuilt = {.was_whole = false};
@@ -284,7 +284,7 @@ static bool restore(struct book *self, struct booked *sale, struct lk_error *err
     return true;
 }
 
-/* False: err says why it is to be tried again. */
+/* False: err says why; it has to be tried again. */
 static bool go_on(struct book *self, struct booked *sale, uint64_t fence, struct lk_error *err)
 {
     struct store_entries read = {.most = fence > 0 ? AT_ONCE : 2};
@@ -324,7 +324,7 @@ static void update_sale(struct book *self, struct booked *sale)
     sale->next_ms = clock_mono_ms() + sale->pause_ms;
 }
 
-/* Those whose turn it is. The nearest moment of the next. */
+/* Update the sales that are due. Returns the earliest moment of the next one. */
 static int64_t update_all(struct book *self)
 {
     bool is_asked = atomic_exchange(&self->is_asked, false);
@@ -376,7 +376,7 @@ static char *list_facts(const struct book_fact *facts, size_t count)
     return text.data;
 }
 
-/* What this instance has sold is written now; and until it is, if it is the one that writes. */
+/* Wake the writer, if it is this instance, and wait until it has written, or for pause_ms. */
 static void pause_round(struct book *self, int64_t pause_ms)
 {
     int64_t until_ms = clock_mono_ms() + pause_ms;
@@ -404,7 +404,7 @@ static char *wait_for(struct book *self, const char *sale_id, const char *words,
     }
 }
 
-/* At most until then, or a bit longer than now. */
+/* Wait at most until then, but at least a little. */
 static void wait_for_facts(struct book *self, const char *sale_id, struct book_fact *facts,
                            size_t count, int64_t until_ms)
 {

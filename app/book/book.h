@@ -1,10 +1,11 @@
 /*
  * The book: what the ledgers of all sales say, in PostgreSQL, so that it outlives Redis. Redis decides; of all
- * instances one writes the book, elected by a lock of lockkit there, and shows the lock's fencing token with
- * every batch: whoever believes in an old lease is refused by the database. A batch is in the book with the
+ * instances one writes the book, elected by a lock of lockkit in the database, and presents the lock's fencing token
+ * with every batch, so that the database refuses a writer whose lease has expired. A batch is in the book with the
  * position behind it, in one transaction, or not at all, so each entry is there once, whatever is repeated.
  *
- * Sales do not wait for it, unless they are to: then an accepted order is one that is in the book. One whose book is too far behind is held up. All instances look how far that is.
+ * By default sales do not wait for the book. With --book-wait an order is accepted only once it is in the book, and
+ * with --book-lag purchases are refused while the book is too far behind. All instances observe the lag.
  */
 #ifndef SECKILL_BOOK_H
 #define SECKILL_BOOK_H
@@ -20,30 +21,29 @@ struct book_options {
     const char *password; /* borrowed by book_new(); NULL: the URL has it, or there is none */
     struct store *store;  /* borrowed */
     int64_t lag_max; /* entries; a sale with more that are not in the book is held up; 0: none is */
-    bool is_waited_for; /* book_confirm() waits */
-    void (*on_event)(const struct lk_event *event,
-                     void *arg); /* of the client; NULL: nobody is told */
-    /* Of the book's thread: so many entries were taken in; 0: they could not be. NULL: nobody is told. */
+    bool is_waited_for;                                        /* book_confirm() waits */
+    void (*on_event)(const struct lk_event *event, void *arg); /* of the client; may be NULL */
+    /* Called by the book's thread: so many entries were written; 0: the write failed. May be NULL. */
     void (*on_taken)(int64_t entries, void *arg);
     void *arg; /* of both */
 };
 
 /* Start a thread. PostgreSQL may be down. NULL: no memory, or *why, which shows no password: a bad URL. */
 struct book *book_new(const struct book_options *options, struct start_error *why);
-/* End the thread, and the leadership, if it leads. NULL is fine. */
+/* End the thread, and the leadership if it leads. NULL is allowed. */
 void book_free(struct book *self);
 
 /* Purchases of this sale are to be refused. No I/O; NULL: never. */
 bool book_holds_up(struct book *self, const char *sale_id);
 
 /*
- * Wait until the book has the orders of these purchases (a list by `next`), that are to be told created or replayed:
- * at most to the deadline of the first, or a bit longer. Those that it has not got by then are OUTCOME_UNKNOWN. NULL,
- * or nobody waits for it: they stay as they are. Any number of threads.
+ * Wait until the book has the orders of these purchases (a list by `next`) whose outcome is created or replayed, at
+ * most until the deadline of the first one, or a little longer. Orders that are not in the book by then become
+ * OUTCOME_UNKNOWN. No effect if self is NULL or sales do not wait for the book. Any number of threads.
  */
 void book_confirm(struct book *self, const char *sale_id, struct purchase *first);
 
-/* What else somebody is to be told only when the book has it. */
+/* Another fact that is confirmed to clients only when it is in the book. */
 struct book_fact {
     const char *order;   /* borrowed, as the next; "0": none is named */
     const char *state;   /* of the order, or of the refund; "": any */
@@ -57,24 +57,24 @@ void book_confirm_facts(struct book *self, const char *sale_id, struct book_fact
 bool book_has(struct book *self, const char *sale_id, struct book_fact fact);
 
 /*
- * Keep a sale, in whose ledger nothing is written any more, under another name in the book: nobody makes it again, and
- * a sale of its name is another one. Done again it changes nothing.
+ * Rename a sale in the book after the last entry of its ledger: it is never rebuilt, and a later sale of the same id is
+ * a different one. Idempotent.
  *
- * Returns  false: the book has not got all of it. true for NULL.
+ * Returns  false: the book does not have all entries yet. true for NULL.
  */
 bool book_remove(struct book *self, const char *sale_id);
 
-/* How far a sale's book was behind, when it was looked at last. No I/O. */
+/* How far a sale's book was behind at the last check. No I/O. */
 struct book_lag {
     int64_t entries;
     int64_t ms; /* since the first of them was written */
 };
 struct book_lag book_lag_of(struct book *self, const char *sale_id);
 
-/* Whether it has this sale, when it was looked at last: so Redis must know it, too. No I/O; NULL: never. */
+/* Whether the book had this sale at the last check: then Redis must have it, too. No I/O; NULL: false. */
 bool book_keeps(struct book *self, const char *sale_id);
 
-/* Look at all sales now, if this instance writes: who sells may wait for that. NULL is fine. */
+/* Start the next round now, if this instance writes: purchases may be waiting for it. NULL is allowed. */
 void book_wake(struct book *self);
 
 /* Whether this instance writes. */

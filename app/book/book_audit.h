@@ -1,6 +1,6 @@
 /*
- * Do Redis and the book say the same of a sale? Both ways, order by order and entry by entry, up to where Redis' ledger
- * ends when it is looked at: so also while it sells. Trusts nothing that the book derives.
+ * Compare a sale in Redis with the book, in both directions, order by order and entry by entry, up to the end of the
+ * ledger at that moment: so it works during sales, too. It does not rely on values that the book has derived.
  */
 #ifndef SECKILL_BOOK_AUDIT_H
 #define SECKILL_BOOK_AUDIT_H
@@ -18,7 +18,7 @@ struct book_audit {
     void *arg;
 };
 
-/* False: err says why it could not be looked at, and nothing is proved. */
+/* False: err says why the comparison failed; nothing is proved. */
 bool book_audit(const struct book_audit *audit, struct lk_error *err);
 
 #endif

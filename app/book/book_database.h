@@ -8,10 +8,10 @@
 
 #include "book_words.h"
 
-/* All: OK; UNKNOWN: perhaps done; else nothing was, and err says why. Any thread. */
+/* All functions return OK; UNKNOWN: perhaps done; else nothing was done, and err says why. Any thread. */
 
-/* Bring the schema to what this program knows, by its migrations, once each, whoever comes first. SERVER, too: it is of
-   a newer program. */
+/* Migrate the schema to this program's version; concurrent callers run each migration once. SERVER, too: the schema is
+   of a newer program. */
 lk_status book_database_migrate(lk_client *client, struct lk_error *err);
 
 /* How far a sale is in the book. */

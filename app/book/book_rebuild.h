@@ -27,9 +27,9 @@ bool book_rebuild_last(struct store *store, const char *sale_id, struct book_pla
                        struct lk_error *err);
 
 /*
- * Make a sale of the book again, if it is not whole.
+ * Rebuild a sale in Redis from the book, if Redis lost any of its entries.
  *
- * Returns  false: err says why; it is to be tried again.
+ * Returns  false: err says why; it has to be tried again.
  * Threads  any, also of several processes.
  */
 bool book_rebuild(lk_client *database, struct store *store, const char *sale_id,

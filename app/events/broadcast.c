@@ -1,15 +1,14 @@
 /*
- * The thread and what it shares with the threads of the streams: per watched sale a channel with the
- * moment up to which its ledger has been read and the last changes of state.
+ * The thread and its data, which the threads of the streams share: each sale with subscribers has a channel with the
+ * moment up to which its ledger has been read, and the last changes of state.
  *
- * The thread asks Redis with no mutex held. A channel that it is busy with is held by a use, as it
- * is by each watcher; who gives back the last one frees it.
+ * The thread asks Redis with no mutex held. A channel is reference-counted: each subscriber has a reference, and so
+ * has the thread while it reads; the last one to drop its reference frees the channel.
  *
- * After a failover the ledger may have gone back: entries that were told are gone, and what comes next
- * has later ids all the same. So where that can happen, each channel is compared with the store once
- * more when the servers have changed, and every second, in case the change is heard of late. In a
- * cluster one server may be away and the others not: channels that are lost are then read one by one,
- * so that they do not take those with them that are not.
+ * After a failover the ledger may have lost entries that were sent to clients, although later entries have higher
+ * ids. So where that can happen, each channel is compared with the store when the servers have changed, and every
+ * second, in case the change is noticed late. In a cluster one server may be away: its channels are then read one by
+ * one, so that their failures do not affect the other channels.
  */
 #include "broadcast.h"
 
@@ -51,7 +50,7 @@ struct subscriber {
     int fd;                  /* owned */
 };
 
-/* What the thread does in one round trip. */
+/* The state of one round trip of the thread. */
 struct reading {
     struct channel *channels[LEDGER_PAGES]; /* a use each */
     struct ledger_page pages[LEDGER_PAGES];
@@ -87,7 +86,7 @@ static void drop_use_locked(struct broadcast *self, struct channel *channel)
     free(channel);
 }
 
-/* Never blocks: a counter that is full is readable already. */
+/* The write never blocks: an eventfd whose counter is full is readable already. */
 static void wake_subscribers_locked(const struct channel *channel)
 {
     for (const struct subscriber *at = channel->subscribers; at; at = at->next)
@@ -112,7 +111,7 @@ static struct channel *find_channel_locked(struct broadcast *self, const struct 
 
 /* ---- those who watch --------------------------------------------------------------------------- */
 
-/* Where to begin: with the first change that came after `from`, as far as they are kept. */
+/* The number of the first change after `last`, as far as changes are kept. */
 static uint64_t first_change_after_locked(const struct channel *channel, struct ledger_id last)
 {
     uint64_t number = channel->change_count;
@@ -230,7 +229,7 @@ static void collect_one_locked(struct broadcast *self, struct channel *channel)
     reading->channels[reading->count++] = channel;
 }
 
-/* Of those that are lost, the one that was not tried for longest; NULL: all were, in this round. */
+/* The lost channel whose last attempt is longest ago; NULL: this round has tried them all. */
 static struct channel *next_lost_locked(const struct broadcast *self)
 {
     struct channel *oldest = NULL;
@@ -242,7 +241,7 @@ static struct channel *next_lost_locked(const struct broadcast *self)
     return oldest;
 }
 
-/* The next channels of this round, each with a use; false when there are none left. */
+/* Collect the next channels of this round, with a reference to each; false when none are left. */
 static bool collect_locked(struct broadcast *self)
 {
     struct reading *reading = self->reading;
@@ -290,9 +289,9 @@ static void set_lost_locked(struct channel *channel, bool is_lost)
 }
 
 /*
- * Redis is back, or another server is. If it has forgotten what we told, tell again from what it
- * knows. Its last entry may be ours, read already from the new server, and entries before it may be
- * gone: then the orders do not add up.
+ * Redis is reachable again, or another server took over. If it lost entries that clients were sent, every subscriber
+ * gets a snapshot. Its last entry may equal ours, read already from the new server, while entries before it were
+ * lost: then the number of orders differs.
  */
 static void resume_after_failover(struct broadcast *self, struct channel *channel)
 {
@@ -325,7 +324,7 @@ static void resume_after_failover(struct broadcast *self, struct channel *channe
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
-/* A sale in segments has no ledger of its own: it is looked at now and then. */
+/* A sharded sale has no ledger of its own: its state is read at intervals. */
 static void reload_segments(struct broadcast *self, struct channel *channel)
 {
     struct sale_moment moment;
@@ -363,7 +362,7 @@ static void note_failure(struct broadcast *self, const struct lk_error *err)
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
-/* Whether it has to be compared with the store before anything new is told. */
+/* Whether the channel has to be compared with the store before new entries are sent. */
 static bool must_compare(const struct broadcast *self, const struct channel *channel)
 {
     if (channel->is_lost) return true;
@@ -372,7 +371,7 @@ static bool must_compare(const struct broadcast *self, const struct channel *cha
            clock_mono_ms() >= channel->compare_at_ms;
 }
 
-/* Read on in the channels collected. *out_has_more: some ledger has more than a page. */
+/* Read new entries of the collected channels. *out_has_more: some ledger has more than a page. */
 static bool read_on(struct broadcast *self, bool *out_has_more)
 {
     struct reading *reading = self->reading;
@@ -408,7 +407,7 @@ static bool read_on(struct broadcast *self, bool *out_has_more)
     return true;
 }
 
-/* Read on in every watched ledger once; how long to rest afterwards. */
+/* Read new entries of every channel's ledger once; returns how long to pause afterwards. */
 static int64_t run_round(struct broadcast *self)
 {
     bool has_more = false;
@@ -431,7 +430,7 @@ static struct timespec after_ms(int64_t ms)
     return (struct timespec){.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
 }
 
-/* Until it stops, or for so long; while nobody watches, until somebody does. */
+/* Pause for so long, or until the stop; without channels, until there is one. */
 static bool pause_round(struct broadcast *self, int64_t ms)
 {
     struct timespec until = after_ms(ms);

@@ -1,6 +1,6 @@
 /*
- * What a stream of events says (server-sent events, GET /api/v1/sales/{id}/events), and when. Words
- * and rules only: broadcast.h knows what happens, streams.c writes it to clients.
+ * The content and the pace of an event stream (server-sent events, GET /api/v1/sales/{id}/events). No I/O:
+ * broadcast.h reads the changes, streams.c writes to clients.
  *
  *   snapshot  the sale, as GET shows it, and orders behind it: at the start, and whenever a client may
  *             have missed something
@@ -8,9 +8,9 @@
  *   orders    {"orders":13}
  *   state     {"state":"paused","because":"paused"}; because: the ledger's event, or "clock"
  *
- * What is written together is a group: the states, then orders, then stock. Each event says how things
- * are, not by how much they changed: a client that comes back gets a snapshot and needs no history, so
- * events have no id and nothing is resumed.
+ * Events that are written together are a group: the states, then orders, then stock. Each event has absolute
+ * values, no differences: a client that reconnects gets a snapshot and needs no history, so events have no id
+ * and streams are not resumed.
  */
 #ifndef SECKILL_EVENTS_H
 #define SECKILL_EVENTS_H
@@ -37,7 +37,7 @@ const char *events_kind_name(event_kind kind);
 
 /* ---- following a ledger ---------------------------------------------------------------------- */
 
-/* An entry of the ledger that says something about the sale's state. */
+/* An entry of the ledger that changes the sale's state, or is an operator's step. */
 struct events_change {
     struct ledger_id id;
     sale_state state;                /* from then on */
@@ -45,19 +45,19 @@ struct events_change {
 };
 
 /*
- * Go on by one entry of the ledger.
+ * Apply one entry of the ledger.
  *
- * Returns  with true, *out: the state has changed, or an operator has touched the sale.
+ * Returns  true with *out, if the state has changed or the entry is an operator's step.
  */
 bool events_follow(struct sale_moment *moment, const struct ledger_entry *entry,
                    struct events_change *out);
 
-/* Go on in time: units that cooled are for sale. Clocks that go back are ignored. */
+/* Advance the time: units that have cooled become for sale. A clock that goes back is ignored. */
 void events_tick(struct sale_moment *moment, int64_t now_ms);
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-/* What there is to tell, as of one place of the ledger. */
+/* Everything new, as of one entry of the ledger. */
 struct events_news {
     struct events_change changes[EVENTS_KEPT]; /* the oldest first */
     size_t change_count;
@@ -66,11 +66,11 @@ struct events_news {
     int64_t orders;
     int64_t now_ms;
     sale_state state;
-    bool is_gap;  /* more has changed than was kept: a snapshot is due */
+    bool is_gap;  /* changes were dropped: a snapshot is due */
     bool is_lost; /* the store is out of reach */
 };
 
-/* What one client has been told. */
+/* The values that one client was sent last. */
 struct events_told {
     struct ledger_id last;
     int64_t left;
@@ -88,11 +88,11 @@ struct events_group {
 /* One event. Data of several lines becomes several data fields. */
 void events_add(struct events_group *group, event_kind kind, const char *data, size_t data_len);
 
-/* The sale as it is, with its JSON, and its orders. */
+/* A snapshot: the sale, as JSON, and its orders. */
 void events_add_snapshot(struct events_group *group, const struct sale_moment *moment,
                          const char *json, struct events_told *told);
 
-/* What is new to this client; perhaps nothing. (is_gap is the caller's.) */
+/* Add the events that are new to this client, if any. (The caller handles is_gap.) */
 void events_add_news(struct events_group *group, const struct events_news *news,
                      struct events_told *told);
 

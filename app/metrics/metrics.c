@@ -25,7 +25,7 @@ const struct metrics_scale metrics_waits = {12,
                                              2500000000, 10000000000}};
 const struct metrics_scale metrics_sizes = {11, 1, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}};
 
-/* What this thread's locks have told since its last batch. */
+/* The events of this thread's locks since its last batch. */
 static _Thread_local struct {
     int64_t round_trip_ns; /* the last one */
     int64_t wait_ns;       /* for locks */
@@ -183,7 +183,7 @@ static void note_release(const struct lk_event *event)
     batch_locks.token[0] = '\0';
 }
 
-/* Other locks (of node numbers) are nobody's batch. */
+/* Other locks (of node numbers) belong to no batch. */
 static bool is_of_sale(const struct lk_event *event)
 {
     static const char prefix[] = "seckill:{";

@@ -1,5 +1,5 @@
 /*
- * What happens here, counted, for Prometheus. Every name and label value is there from the start.
+ * The counters of this instance, for Prometheus. Every metric and label value is present from the start.
  */
 #ifndef SECKILL_METRICS_H
 #define SECKILL_METRICS_H
@@ -21,7 +21,7 @@ typedef bool (*metrics_route_at)(size_t index, const char **out_method, const ch
 struct metrics *metrics_new(metrics_route_at route_at);
 void metrics_free(struct metrics *self);
 
-/* A request was answered with this status. route: 1 + its index; 0: it fitted none. */
+/* A request was answered with this status. route: 1 + its index; 0: no route matched. */
 void metrics_count_request(struct metrics *self, unsigned route, int status);
 /* X(value, name, help): what is counted, and nothing more. */
 #define METRICS_COUNTER_LIST(X)                                                                    \
@@ -54,22 +54,22 @@ typedef enum metrics_counter {
 
 void metrics_count(struct metrics *self, metrics_counter which);
 void metrics_add(struct metrics *self, metrics_counter which, int64_t count);
-/* A payment provider's event was taken in. */
+/* A payment provider's event was processed. */
 void metrics_count_payment(struct metrics *self, pay_result result);
 /* A purchase ended; guard "" when the sale was not known. */
 void metrics_count_order(struct metrics *self, const char *guard, outcome result);
-/* It was answered so long after its request had been read. */
+/* The time from the reading of a purchase's request to its answer. */
 void metrics_time_purchase(struct metrics *self, int64_t took_ns);
 
 /*
- * Hooks; `arg` is the struct metrics. A batch follows the events of its locks on the same thread:
- * so waits and holds, which events tell by lock, are shown by guard.
+ * Callbacks; `arg` is the struct metrics. A batch's callback follows the events of its locks on the same thread:
+ * so the waiting and holding times of the locks can be attributed to the guard.
  */
 void metrics_on_batch(const char *guard, size_t count, int64_t waited_ns, int64_t ran_ns,
                       void *arg);
 void metrics_on_event(const struct lk_event *event, void *arg);
 
-/* The stock of one sale that sells, or did a short time ago. */
+/* The stock of one sale that is selling, or was a short time ago. */
 struct metrics_stock {
     char sale_id[SALE_ID_MAX + 1];
     int64_t initial; /* restocks included */
@@ -82,7 +82,7 @@ struct metrics_stock {
     int64_t book_s;
 };
 
-/* What is not counted here but read by the caller, at this moment. */
+/* Values that the caller reads at the moment of the rendering. */
 struct metrics_now {
     unsigned queue_depth;          /* purchases */
     unsigned requests;             /* being answered */
@@ -98,7 +98,7 @@ struct metrics_now {
     unsigned left_out; /* sales that there was no room for in it */
 };
 
-/* X(value, label): why a stream of events was not given, or ended by us. */
+/* X(value, label): why this instance refused or ended an event stream. */
 #define METRICS_DROP_LIST(X)                                                                       \
     X(METRICS_DROP_FULL, "full")         /* --streams are open */                                  \
     X(METRICS_DROP_SLOW, "slow")         /* the client does not read */                            \
@@ -110,7 +110,7 @@ void metrics_count_events(struct metrics *self, event_kind kind, unsigned count)
 void metrics_count_drop(struct metrics *self, metrics_drop reason);
 
 /*
- * All of it in Prometheus' text format.
+ * Render all metrics in Prometheus' text format.
  *
  * Owns     the result is yours (free); NULL when out of memory.
  */

@@ -19,7 +19,7 @@ struct page {
     const struct metrics_now *now;
 };
 
-/* A metric: its head, and who prints its samples, from what. */
+/* A metric: its header, the function that prints its samples, and its data. */
 struct metric {
     const char *name;
     const char *type;
@@ -128,7 +128,7 @@ static void print_stock(const struct page *page, const struct metric *metric)
                       (long long)metric->of_sale(&page->now->stock[i]));
 }
 
-/* Units sold beyond what was put up, by whichever of the two accounts says more. */
+/* Oversold units, by orders or by stock: the greater of the two. */
 static int64_t oversold(const struct metrics_stock *stock)
 {
     int64_t by_orders = stock->orders - stock->initial;

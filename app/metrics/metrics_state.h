@@ -1,5 +1,5 @@
 /*
- * What is counted: metrics.c counts, metrics_render.c shows. Nobody else looks in here.
+ * The counters: metrics.c updates them, metrics_render.c prints them. No other file includes this header.
  *
  * The counters of the hot path (requests, orders) sit on their own cache lines.
  */

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* What the kernel does not tell is left out. Any thread. */
+/* Values that the kernel does not provide are left out. Any thread. */
 void process_usage_print(FILE *out);
 
 #endif

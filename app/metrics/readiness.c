@@ -1,11 +1,11 @@
 /*
- * See readiness.h. Only a write tells whether writes are taken: a replica, a server that is full or
- * whose disk is, one that misses its own replicas, all go on answering reads. Where an order waits for
- * replicas, so does this write. The key goes by itself soon after the last look.
+ * See readiness.h. Only a write shows whether a server accepts writes: a replica, a server whose memory or disk is
+ * full, or one without enough replicas still answers reads. Where an order waits for replicas, so does this write.
+ * The key expires soon after the last check.
  *
- * A server of a cluster has some slots, so there are several keys to try; the one that was good is
- * remembered. A server that has none of them, and one whose ACL forbids the write, has answered at
- * least. Any thread; one at a time asks, with no mutex held.
+ * A cluster's server has only some slots, so several keys are tried, and the one that worked is used again. A server
+ * that has none of them, or whose ACL forbids the write, counts as one that answers. Any thread; one thread at a time
+ * runs the check, with no mutex held.
  */
 #include "readiness.h"
 
@@ -22,11 +22,11 @@ struct readiness_probe {
     lk_client *client; /* borrowed */
     unsigned sync_replicas;
     int64_t sync_ms;
-    pthread_cond_t was_read;          /* is_reading ended */
-    pthread_mutex_t mutex;            /* guards all below */
-    uint64_t readings;                /* so far */
-    bool is_reading;                  /* somebody is: what follows is theirs alone until then */
-    int64_t too_old_at_ms;            /* 0: never read */
+    pthread_cond_t was_read; /* is_reading ended */
+    pthread_mutex_t mutex;   /* guards all below */
+    uint64_t readings;       /* so far */
+    bool is_reading;         /* a thread is: until it ends, the members below are its own */
+    int64_t too_old_at_ms;   /* 0: never read */
     unsigned char key_of[REMEMBERED]; /* by primary: the number of a key that it has had */
     /* Always under the mutex. */
     int64_t found_at_ms; /* 0: never */

@@ -1,5 +1,5 @@
 /*
- * How many of the servers that take writes take one now: for /readyz.
+ * How many of the primary servers accept a write now: for /readyz.
  */
 #ifndef SECKILL_READINESS_H
 #define SECKILL_READINESS_H
@@ -8,7 +8,7 @@
 
 enum { READINESS_AGE_MS = 1000, READINESS_WORD_SIZE = 16 };
 
-/* What was found out, at most READINESS_AGE_MS ago. */
+/* The result of a check, at most READINESS_AGE_MS old. */
 struct readiness {
     size_t servers; /* that take writes, as far as is known: one, or a cluster's masters */
     size_t serving; /* of these: that answer and take a write, and whose replicas have it */
@@ -20,24 +20,24 @@ struct readiness {
 
 struct readiness_probe; /* opaque */
 
-/* client: borrowed. So many replicas an order waits for, so long. NULL when out of memory. */
+/* client: borrowed. sync_*: as for orders, the replicas to wait for and how long. NULL when out of memory. */
 struct readiness_probe *readiness_new(lk_client *client, unsigned sync_replicas, int64_t sync_ms);
-/* Nobody may be looking. */
+/* No check may be under way. */
 void readiness_free(struct readiness_probe *self);
 
 /*
- * Write a small key to each of them, and see. However many look, it is one write per server and
- * second, as such a write goes to the disk as an order does.
+ * Check by writing a small key to each primary. However many threads call, it is at most one write per server and
+ * second, because such a write goes to the disk as an order does.
  *
  * Units    it takes some 1.5 s at most, and sync_ms where replicas are waited for.
- * Threads  any; those who come while Redis is asked wait for the same answer.
+ * Threads  any; calls during a check wait for its result (single-flight).
  */
 struct readiness readiness_check(struct readiness_probe *self);
 
 /*
- * What was found out last, no matter how; asks nobody and does not wait.
+ * The result of the last check, without I/O and without waiting.
  *
- * Returns  false when that is older than max_age_ms: nobody looks.
+ * Returns  false when it is older than max_age_ms, or there is none.
  */
 bool readiness_recall(struct readiness_probe *self, int64_t max_age_ms, struct readiness *out);
 

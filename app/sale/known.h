@@ -1,5 +1,5 @@
 /*
- * What is known of sales, each found by its id: by any thread, without a lock. They only become more.
+ * A table of sales by id that any thread can search without a lock. Sales are only ever added.
  */
 #ifndef SECKILL_KNOWN_H
 #define SECKILL_KNOWN_H
@@ -10,7 +10,7 @@
 
 enum { KNOWN_BUCKETS = 256 };
 
-/* First member of what is known of one. */
+/* The first member of an entry. */
 struct known_sale {
     char id[SALE_ID_MAX + 1];
     struct known_sale *next; /* known.c's; set once */
@@ -23,13 +23,13 @@ struct known {
 
 /* NULL: not known. */
 void *known_find(const struct known *self, const char *sale_id);
-/* One that has its id and is not known yet, as the caller's mutex for that sees to; it is owned from now on. */
+/* Add an entry whose id is set and is not in the table yet; the caller's mutex ensures that. Takes the entry. */
 void known_add(struct known *self, void *sale);
-/* In no order; of NULL the first, of the last NULL. */
+/* Iterate in no order: NULL gives the first entry, the last entry gives NULL. */
 void *known_next(const struct known *self, const void *sale);
 #define KNOWN_EACH(type, sale, known)                                                              \
     for (struct type * (sale) = known_next(known, NULL); sale; (sale) = known_next(known, sale))
-/* When nobody looks any more. */
+/* No thread may search any more. */
 void known_free(struct known *self, void (*free_one)(void *sale));
 
 #endif

@@ -24,15 +24,15 @@ struct ledger_entry {
     struct ledger_id id;
     char event[LEDGER_EVENT_SIZE]; /* "created", "sold", "paused"... */
     int64_t left;                  /* units left after it, those that cool too */
-    int64_t orders;                /* by so many more orders stand after it; or less */
+    int64_t orders;                /* by how many the number of orders changes; may be negative */
     int64_t units;                 /* that it put up later */
     int64_t sellable_ms;           /* from when these are for sale; 0: at once */
-    int64_t starts_ms;             /* as it changed them; negative: it did not */
+    int64_t starts_ms;             /* the new values; negative: unchanged */
     int64_t ends_ms;
     bool has_left;
 };
 
-/* All there is to know of a sale at one place of its ledger. */
+/* A sale's state as of one entry of its ledger. */
 struct sale_moment {
     struct sale sale;
     int64_t orders;        /* sold so far */
@@ -45,9 +45,9 @@ void ledger_id_format(struct ledger_id id, char out[LEDGER_ID_SIZE]);
 /* Negative, 0 or positive, as strcmp(). */
 int ledger_id_compare(struct ledger_id left, struct ledger_id right);
 
-/* By how many orders more an entry of this event leaves for each that it names: 1, -1 or 0. */
+/* By how much an entry of this event changes the number of orders, for each order that it names: 1, -1 or 0. */
 int ledger_event_adds(const char *event);
-/* Whether such an entry may stand behind the sale's end: what becomes of orders, of units on their way, or of Redis. */
+/* Whether an entry of this event may follow the sale's end: events of orders, of moving units, or of Redis. */
 bool ledger_event_is_of_payment(const char *event);
 
 /* One entry of XRANGE's or XREAD's answer; false when it is none. */

@@ -12,15 +12,15 @@ struct order_book; /* opaque */
 struct order_book *order_book_new(void);
 void order_book_free(struct order_book *book);
 
-/* Add an order; a buyer who is there already is left as is. False when out of memory. One thread. */
+/* Add an order; it is ignored if the buyer has one already. False when out of memory. One thread. */
 bool order_book_add(struct order_book *book, const struct order *order);
 
 size_t order_book_count(const struct order_book *book);
 
 /*
- * What a buyer's order is; false when there is none. *out_id and *out_key are borrowed from the book.
+ * Find a buyer's order; false when there is none. *out_id and *out_key are borrowed from the book.
  *
- * Threads  any number, once nobody adds any more.
+ * Threads  any number, once no thread adds orders any more.
  */
 bool order_book_find(const struct order_book *book, const char *buyer, const char **out_id,
                      const char **out_key);

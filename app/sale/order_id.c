@@ -1,7 +1,7 @@
 /*
  * See order_id.h. When the clock steps back, or 4,096 ids are not enough for a millisecond, the
  * sequence simply runs on into the next millisecond: ids stay unique and growing. A clock outside
- * of 2024 to 2093 is not believed, as it would spoil all ids to come. Any thread.
+ * of 2024 to 2093 is ignored, because it would move all later ids there. Any thread.
  * Source: Twitter Snowflake (2010), with a later epoch.
  */
 #include "order_id.h"
@@ -15,7 +15,7 @@ enum { SEQUENCE_BITS = 12, NODE_BITS = 10 };
 static const int64_t epoch_ms = 1704067200000;   /* 2024-01-01T00:00:00Z */
 static const int64_t span_ms = (int64_t)1 << 41; /* what an id has room for */
 
-/* The first id of a millisecond; of 0 when it is nonsense (a machine that was told no time). */
+/* The first id of a millisecond; of 0 when the clock is out of range (a machine without a set clock). */
 static uint64_t first_of(int64_t unix_ms)
 {
     bool is_sane = unix_ms >= epoch_ms && unix_ms - epoch_ms < span_ms;

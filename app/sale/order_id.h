@@ -19,10 +19,10 @@ struct order_ids {
 /* The next id of this node, as decimal digits. */
 void order_id_next(struct order_ids *ids, unsigned node, char out_id[ORDER_ID_MAX]);
 
-/* Unix milliseconds that the next id will have, or later ones. */
+/* The earliest Unix millisecond that the next id can have. */
 int64_t order_ids_next_ms(const struct order_ids *ids);
 
-/* No id of before that moment any more; one that no id has room for is not believed. */
+/* Make no id of before that moment any more; a moment that does not fit into an id is ignored. */
 void order_ids_raise(struct order_ids *ids, int64_t unix_ms);
 
 /* Unix milliseconds at which an order was made; -1 when the text is no order id. */

@@ -1,5 +1,5 @@
 /*
- * One buyer's wish for one unit, on its way through group commit and guard, and what became of it.
+ * A buyer's request for one unit on its way through group commit and guard, and its outcome.
  */
 #ifndef SECKILL_PURCHASE_H
 #define SECKILL_PURCHASE_H
@@ -38,7 +38,7 @@ struct purchase {
     int64_t retry_ms;            /* out: NOT_STARTED: until the start; SOLD_OUT: see there */
     int64_t pay_by_ms; /* out: CREATED: it is held until then, by Redis' clock; 0: it is final */
     const char *guard; /* out: of the sale; "" while the sale is not known; static */
-    /* Called once, when the outcome is there; the purchase is the caller's again. Must not block. */
+    /* Called once, when the outcome is set; the purchase then belongs to the caller again. Must not block. */
     void (*done)(struct purchase *purchase, void *arg);
     void *done_arg;
     /* Group commit's own. */

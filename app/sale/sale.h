@@ -22,7 +22,7 @@ enum {
     ORDER_ID_MAX = 20, /* digits of a 63-bit number, and room for the NUL */
 };
 
-/* What the operator last said (stored), and what a buyer sees (derived from it, clock and stock). */
+/* The state that an operator last set (stored), and the state that a buyer sees (derived from it, clock and stock). */
 #define SALE_STATE_LIST(X)                                                                         \
     X(SALE_UPCOMING, "upcoming") /* before starts_ms */                                            \
     X(SALE_ACTIVE, "active")     /* open, in its window, units left */                             \
@@ -32,10 +32,10 @@ enum {
 
 typedef enum sale_state { SALE_STATE_LIST(LIST_VALUE) SALE_STATE_COUNT } sale_state;
 
-/* How long an instance believes that a sale is sold out, since it last asked; and how long units that
-   come back are not for sale: until nobody can believe it any more (twice that, for clocks and stops
-   between two looks at them, and a bit). What seems to cool for longer than any unit can has cooled, and
-   Redis' clock was set back since (purchase.lua knows that limit as well). */
+/* For how long an instance's cached "sold out" is valid after it asked Redis; and for how long returned units are
+   not for sale ("cool"): until no instance's cache can be valid any more (twice that time, for clock rates and for
+   pauses between two readings of a clock, and a margin). A unit that seems to cool for longer than the maximum has
+   cooled, and Redis' clock was set back since (purchase.lua has the same limit). */
 enum {
     SALE_BELIEVED_MS = 100,
     SALE_COOL_MS = 2 * SALE_BELIEVED_MS + 50,
@@ -43,7 +43,7 @@ enum {
     SALE_LOTS_MAX = 16,
 };
 
-/* Units that came back together. */
+/* Units that were returned together. */
 struct sale_lot {
     int64_t sellable_ms; /* Unix epoch, by Redis' clock: from then on */
     int64_t units;       /* 0: no lot */
@@ -55,7 +55,7 @@ struct sale_id {
 
 enum { CURRENCY_SIZE = 4 };
 
-/* How a unit is paid for after it was ordered; and how many orders are in which state. */
+/* Payment after the order; and how many orders are in which state. */
 struct sale_payment {
     int64_t window_ms; /* an order is held for so long; 0: it is final at once, and all here is 0 */
     int64_t amount;    /* of one unit, in the currency's minor unit */
@@ -63,7 +63,7 @@ struct sale_payment {
     int64_t paid, cancelled, expired; /* the others are held */
 };
 
-/* Who may buy when: in the order of arrival, or those who came before the start by a draw. */
+/* The waiting room: buyers are admitted in the order of arrival; those who came before the start, by a draw. */
 struct sale_waiting {
     int64_t admit; /* places that are let in a second; 0: there is no waiting room */
     bool is_drawn;
@@ -107,13 +107,13 @@ struct sale {
     int64_t epoch;           /* grows with every restock */
     int64_t now_ms;          /* Redis' clock when this was read */
     struct sale_lot lots[SALE_LOTS_MAX]; /* also those that have cooled */
-    const char *guard_here; /* by which this instance sells it instead; NULL: by its own */
+    const char *guard_here; /* the guard that this instance uses instead; NULL: the sale's own */
 };
 
 /* "SELLABLE_MS:UNITS SELLABLE_MS:UNITS ..." -> lots. What is not of that form ends it. */
 void sale_read_lots(struct sale *sale, const char *text);
 void sale_add_lot(struct sale *sale, struct sale_lot lot);
-/* Of the units in stock, some cool at now_ms; the others are left. */
+/* Split the stock into the units that cool at now_ms and those that are for sale (left). */
 void sale_set_stock(struct sale *sale, int64_t stock);
 
 sale_state sale_state_of(const struct sale *sale);

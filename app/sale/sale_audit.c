@@ -62,7 +62,7 @@ void sale_audit_walk(struct audit_ledger *ledger, const struct audit_entry *entr
     ledger->left = entry->left;
 }
 
-/* A sum with what is no number is none. */
+/* A sum with AUDIT_NONE is AUDIT_NONE. */
 static void add_number(int64_t *sum, int64_t number)
 {
     *sum = *sum == AUDIT_NONE || number == AUDIT_NONE ? AUDIT_NONE : *sum + number;

@@ -1,7 +1,6 @@
 /*
- * The service's own view of one sale: do orders, stock and ledger agree? For an operator's quick
- * look. The proof comes from outside (loadtest's audit), which does not ask the service at all.
- * Judges what store_audit.c read; knows no Redis.
+ * The service's own audit of one sale: do orders, stock and ledger agree? It is a quick check for operators; the proof
+ * is loadtest's audit, which does not rely on the service. Judges the data that store_audit.c has read; no I/O.
  */
 #ifndef SECKILL_SALE_AUDIT_H
 #define SECKILL_SALE_AUDIT_H
@@ -23,7 +22,7 @@ enum audit_check { AUDIT_CHECK_LIST(LIST_VALUE) AUDIT_CHECK_COUNT };
 /* What was read. A number that is not there, or is none, is AUDIT_NONE. */
 #define AUDIT_NONE INT64_MIN
 
-/* The ledger, walked from its start to the entry that was the last one at the reading. */
+/* A summary of the ledger, from its start to the entry that was the last one when the numbers were read. */
 struct audit_ledger {
     bool is_walked;       /* false: too long, or it could not be read; the rest means nothing */
     int64_t entries;      /* that were walked */
@@ -52,7 +51,7 @@ struct audit_reading {
     unsigned parts;   /* that were added up */
     unsigned lost;    /* of a sale in segments, those that are not there */
     int64_t on_way;   /* units that left a segment and have not arrived */
-    bool is_still;    /* nothing has happened since it was read before */
+    bool is_still;    /* no entry was added since the reading before */
     struct audit_ledger ledger;
 };
 
@@ -68,7 +67,7 @@ struct sale_audit {
     } checks[AUDIT_CHECK_COUNT];
 };
 
-/* One entry of the ledger, as the walk sees it. */
+/* One entry of the ledger. */
 struct audit_entry {
     const char *id;
     const char *event;

@@ -16,8 +16,8 @@ enum sale_key {
     KEY_ORDERS,
     KEY_LEDGER,
     KEY_VOID,
-    KEY_DUE,   /* this and what is behind KEY_LOCK: of a sale that is paid for later */
-    KEY_FENCE, /* highest fencing token that a write has shown; of the guard "fenced" alone */
+    KEY_DUE,   /* this one and those after KEY_LOCK: only of a sale that is paid for later */
+    KEY_FENCE, /* the highest fencing token that a write has presented; guard "fenced" only */
     KEY_LOCK,
     KEY_EVENTS,
     KEY_REFUNDS,
@@ -33,7 +33,7 @@ struct sale_keys {
     struct lk_bytes key[SALE_KEY_COUNT]; /* the same, for commands */
 };
 
-/* *out must not move afterwards: its keys point into it. */
+/* *out must not be moved or copied afterwards: its keys point into it. */
 void sale_keys_make(const char *sale_id, struct sale_keys *out);
 
 #endif

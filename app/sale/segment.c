@@ -43,7 +43,7 @@ unsigned segment_spread(const char *sale_id, const char *generation, unsigned co
     return spread;
 }
 
-/* FNV-1a, and the last step of MurmurHash3, or ids that differ in their end alone would crowd. */
+/* FNV-1a, and the finalizer of MurmurHash3: without it, ids that differ only at their end would cluster. */
 unsigned segment_home(const char *buyer, unsigned count)
 {
     uint32_t hash = 2166136261U;
@@ -80,8 +80,8 @@ void segment_join(const struct sale *parts, struct sale *whole)
         joined.epoch += part->epoch - 1;
         if (part->sellable_ms > joined.sellable_ms) joined.sellable_ms = part->sellable_ms;
     }
-    /* Each was read at a moment of its own, so units that move could be seen twice, or nowhere; but these numbers are
-       of one moment in each. */
+    /* The segments were read at different moments, so moving units could be counted twice or not at all; but
+       the numbers of each segment are consistent. */
     int64_t left = joined.initial + joined.restocked - joined.orders - joined.cooling;
     if (left > 0) joined.left = left;
     *whole = joined;

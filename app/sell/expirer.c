@@ -1,5 +1,5 @@
 /*
- * See expirer.h. One thread, which alone speaks to the server; a sale once known stays so.
+ * See expirer.h. Only its one thread talks to the server; sales are only ever added.
  */
 #include "expirer.h"
 
@@ -13,11 +13,10 @@
 #include "sale/known.h"
 
 enum {
-    LOOK_MS =
-        1000, /* from one look to the next where nothing is held: no hold lasts less (json.c) */
-    LIST_MS = 1000, /* whoever leads looks for sales that others sell */
+    LOOK_MS = 1000, /* between two steps where no order is held: no hold is shorter (json.c) */
+    LIST_MS = 1000, /* between two listings of sales by the leader */
     AGAIN_MS = 3,   /* between two steps, when very many are due: purchases go first */
-    ASKED_MS = 50,  /* the same where somebody else leads */
+    ASKED_MS = 50,  /* the same when another instance leads */
     RETRY_MS = 250, /* when the server does not answer */
     LEASE_MS = 5000,
 };
@@ -27,7 +26,7 @@ static const char lock_key[] = "seckill:expirer";
 struct watched {
     struct known_sale base;
     int64_t next_ms;      /* monotonic: something may be due then; the thread's own */
-    atomic_bool is_asked; /* look at once, whoever leads */
+    atomic_bool is_asked; /* run a step at once, also without leadership */
 };
 
 struct expirer {
@@ -35,7 +34,7 @@ struct expirer {
     struct known sales;
     lk_lock *lock; /* owned, as the next; NULL until there is a sale */
     _Atomic(lk_leader *) leader;
-    _Atomic int64_t list_ms; /* monotonic: when to look for sales again */
+    _Atomic int64_t list_ms; /* monotonic: when to list sales again */
     struct worker worker;    /* its mutex: for the list's growing */
 };
 
@@ -64,7 +63,7 @@ void expirer_wake(struct expirer *self, const char *sale_id)
     if (sale && !atomic_exchange(&sale->is_asked, true)) worker_wake(&self->worker);
 }
 
-/* Those that others sell, too. */
+/* Add all sales, also those that only other instances sell. */
 static void list_sales(struct expirer *self)
 {
     struct sale_id *ids = NULL;
@@ -128,7 +127,7 @@ static bool acts(struct expirer *self)
 
 /* ---- steps ----------------------------------------------------------------------------------------- */
 
-/* When to look again, as far as the answer goes. */
+/* When to run the next step, by the answer to this one. */
 static int64_t pause_after(store_status status, const struct expiry *step)
 {
     if (status != STORE_OK) return RETRY_MS;
@@ -147,7 +146,7 @@ static void step(struct expirer *self, struct watched *sale, uint64_t fence)
         self->options.on_step(sale->base.id, status, &done, self->options.on_step_arg);
 }
 
-/* All that is due, or asked for. The nearest moment when something may be due. */
+/* Run a step for each sale that is due or was woken. Returns the earliest moment when the next may be due. */
 static int64_t expire_all(struct expirer *self)
 {
     uint64_t fence = expirer_leads(self) ? lk_leader_fence(atomic_load(&self->leader)) : 0;

@@ -3,26 +3,26 @@
  *
  * A purchase either joins the last batch that has not begun, or opens a new one, and then its thread
  * leads it: it waits for its turn, closes the batch and runs the guard for all. So one acquire, one
- * script and one release serve everybody who came in the meantime, and the lock is contended only
+ * script and one release serve all purchases that came in the meantime, and the lock is contended only
  * between instances. Followers do not sleep here: done() is called for them, which saves a sleep per
- * purchase. A leader goes on with the next batch for a while, since its thread runs already, and the
- * one it relieves of that calls done() for the batch before.
+ * purchase. A leader goes on to lead the next batch for a while, because its thread is running already; the
+ * thread that would have led it calls done() for the batch before instead.
  *
- * The queue is bounded by time: whoever would wait too long, as far as the last batches tell, is
- * refused at once. So those who are let in are served soon, however many more come. (Without batches
- * there is no queue: everybody waits at the lock, until his deadline.)
+ * The queue is bounded by time: a purchase that would wait too long, by the time that recent batches took, is
+ * refused at once. So admitted purchases are served soon, however many more come. (Without batches
+ * there is no queue: each purchase waits for the lock until its deadline.)
  *
- * Once a sale is sold out, sold_out.c answers from memory before anybody queues.
+ * Once a sale is sold out, sold_out.c answers from memory before a purchase is queued.
  *
- * A sale in segments has a lane for each, and one of its own, whose guard they all are sold by. Whom his home refuses
- * waits with his batch, whose turn goes on, until units were fetched or it is certain that there are none.
+ * A sharded sale has a lane for each segment, and one of its own, whose guard all of them use. When its home segment
+ * has no unit, a purchase waits with its batch, which keeps the turn, until units were fetched or no segment has any.
  *
  * A batch lives on its leader's stack, a purchase with its caller. Once done() was called, a purchase
  * may be gone, so its successor is read before.
  *
  * Threads: the HTTP workers, any number. Locks: a lane's mutex guards its queue; nothing else
- * is taken while it is held. A lane's `runs` is held while its guard
- * runs, and nothing else is taken by whoever waits for it.
+ * is taken while it is held. A lane's `runs` is held while its guard runs; a thread that waits for `runs` holds no
+ * other lock.
  */
 #include "group_commit.h"
 
@@ -53,14 +53,14 @@ enum {
     NS_PER_MS = 1000000,
 };
 
-/* What the thread that opened a batch is to do. */
+/* What the thread that opened a batch does next. */
 enum turn {
     TURN_WAIT,
     TURN_LEAD,   /* run the batch */
-    TURN_ANSWER, /* whoever led before runs it: answer the one before in exchange */
+    TURN_ANSWER, /* the previous leader runs it: answer the previous batch in exchange */
 };
 
-/* Purchases that will be served together; the first one's thread leads. Under the lane's mutex. */
+/* Purchases that will be served together; the thread of the first one leads. Guarded by the lane's mutex. */
 struct batch {
     struct purchase *first;
     struct purchase *last;
@@ -114,7 +114,7 @@ static outcome outcome_of(guard_status status)
     return OUTCOME_STORE_UNAVAILABLE;
 }
 
-/* Purchases that a guard serves together. */
+/* The purchases of one run of a guard. */
 struct run {
     struct purchase **list;
     size_t count;
@@ -144,7 +144,7 @@ static bool is_any(const struct run *run, outcome which)
     return i < run->count;
 }
 
-/* Whoever asks next looks at it again. That a segment is gone, or what was in one piece, does not say that the sale is. */
+/* The next purchase loads the sale again: a segment, or the unsharded form, can be gone while the sale still exists. */
 static void note_gone(struct group_commit *self, struct lane *lane, const struct run *run)
 {
     struct sale sale;
@@ -156,7 +156,7 @@ static void note_gone(struct group_commit *self, struct lane *lane, const struct
         set_all(run, OUTCOME_LOCK_TIMEOUT);
 }
 
-/* Nothing is left for somebody, though a hold is over. */
+/* Whether a purchase was refused although an unpaid order is due to expire. */
 static bool is_any_due(const struct run *run)
 {
     size_t i = 0;
@@ -211,14 +211,14 @@ static void run_guard_locked(struct group_commit *self, struct lane *lane, const
     }
 }
 
-/* The same, and its guard is not switched meanwhile. */
+/* The same, while the guard cannot be switched. */
 static void run_guard(struct group_commit *self, struct lane *lane, struct run run)
 {
     int64_t asked_ns = clock_mono_ns();
 
     (void)pthread_rwlock_rdlock(&lane->whole->runs);
     run.node = order_node_number(self->node);
-    /* A switch was waiting for others, or Redis was asked for the number. */
+    /* Time has passed in waiting for a switch of the guard, or for the node number. */
     run.limit_ms -= (clock_mono_ns() - asked_ns) / NS_PER_MS;
     for (size_t i = 0; i < run.count; i++)
         run.list[i]->guard = lane->whole->guard->name;
@@ -234,7 +234,7 @@ static void run_guard(struct group_commit *self, struct lane *lane, struct run r
 
 /* ---- the queue's bound ------------------------------------------------------------------------------ */
 
-/* By whoever has the turn. */
+/* Called by the thread that has the turn. */
 static void note_run(struct lane *lane, int64_t ran_ns)
 {
     int64_t before_ns = atomic_load_explicit(&lane->ran_ns, memory_order_relaxed);
@@ -243,7 +243,7 @@ static void note_run(struct lane *lane, int64_t ran_ns)
     atomic_store_explicit(&lane->ran_ns, ran_ns, memory_order_relaxed);
 }
 
-/* How many may be inside, so that nobody waits too long if batches take what they took of late. */
+/* How many purchases may wait, so that none waits too long if batches take as long as the recent ones. */
 static unsigned room_in(const struct group_commit *self, const struct lane *lane)
 {
     const struct group_commit_options *options = &self->options;
@@ -258,7 +258,7 @@ static unsigned room_in(const struct group_commit *self, const struct lane *lane
 
 /* ---- batches ---------------------------------------------------------------------------------------- */
 
-/* Its turn: nobody joins any more. Returns its purchases; the batch itself may be gone soon. */
+/* Close a batch when it has the turn: no purchase joins any more. Returns its purchases; the batch may be freed. */
 static struct purchase *close_batch_locked(struct lane *lane, const struct batch *batch)
 {
     lane->head = batch->next;
@@ -266,7 +266,7 @@ static struct purchase *close_batch_locked(struct lane *lane, const struct batch
     return batch->first;
 }
 
-/* List those that were not served yet and have time left; the limit is what the first has left. */
+/* List the purchases that have no outcome yet and have time left; the limit is the time that the first has left. */
 static size_t list_unserved(struct purchase **list, struct purchase *first, int64_t *out_limit_ms)
 {
     int64_t now = clock_mono_ns();
@@ -285,7 +285,7 @@ static size_t list_unserved(struct purchase **list, struct purchase *first, int6
     return count;
 }
 
-/* Those who were refused are not served yet; whether there are any. */
+/* Clear the outcome of refused purchases, so that they are tried again; whether there are any. */
 static bool reopen_refused(struct purchase *first)
 {
     bool is_any_refused = false;
@@ -305,7 +305,7 @@ static struct segments_proof proof_of(const struct lane *lane)
     return segments ? segments_proof(segments) : (struct segments_proof){0};
 }
 
-/* Fetch once, and sell to them again; false: that is all, for whatever reason. */
+/* Fetch units once, and sell again; false: do not repeat. */
 static bool fetch_and_sell(struct group_commit *self, struct lane *lane, struct fetch *fetch,
                            struct run run)
 {
@@ -318,8 +318,8 @@ static bool fetch_and_sell(struct group_commit *self, struct lane *lane, struct 
     return !is_any(&run, OUTCOME_SOLD_OUT) || state != FETCH_NONE || !segments_is_certain(fetch);
 }
 
-/* Of a segment: those whom it has refused get what the others have, or it is certain that nothing is left. The proof
-   was read before they asked it. */
+/* For a segment's lane: sell units fetched from other segments to the purchases that the segment has refused, until all
+   are served or no segment has units. The caller read the proof before the segment refused them. */
 static void serve_refused(struct group_commit *self, struct lane *lane, struct purchase **list,
                           struct purchase *first, struct segments_proof proof)
 {
@@ -335,7 +335,7 @@ static void serve_refused(struct group_commit *self, struct lane *lane, struct p
             state = segments_begin_fetch(&fetch, segments, lane->number, run.limit_ms);
             continue; /* some may have to go by now */
         }
-        proof = segments_proof(segments); /* by whoever had the turn before */
+        proof = segments_proof(segments); /* set by the thread that had the turn before */
         bool has_proof = segments_counts(segments, proof);
         if (has_proof) run_guard(self, lane, run);
         is_any_left =
@@ -345,7 +345,7 @@ static void serve_refused(struct group_commit *self, struct lane *lane, struct p
     segments_end_fetch(&fetch);
 }
 
-/* Nobody is kept past the own deadline: when the oldest has to go, the others are tried again. */
+/* No purchase is kept past its deadline: when the oldest one times out, the others are tried again. */
 static void serve(struct group_commit *self, struct lane *lane, struct purchase *first)
 {
     int64_t joined_ns = first->deadline_ns - self->options.deadline_ms * NS_PER_MS;
@@ -379,7 +379,7 @@ static void finish(struct lane *lane, struct purchase *purchase)
     purchase->done(purchase, purchase->done_arg);
 }
 
-/* While others run: this thread has no turn. */
+/* Wait for the turn, while other batches run. */
 static void answer(struct group_commit *self, struct lane *lane, struct purchase *first)
 {
     struct purchase *next = NULL;
@@ -391,7 +391,7 @@ static void answer(struct group_commit *self, struct lane *lane, struct purchase
     }
 }
 
-/* After this the batch may be gone: its thread leaves when it has seen its turn. */
+/* After this the batch may be freed: its thread returns when it has seen its turn. */
 static void give_turn(struct batch *batch, enum turn turn)
 {
     atomic_store(&batch->turn, (uint32_t)turn);
@@ -399,8 +399,8 @@ static void give_turn(struct batch *batch, enum turn turn)
 }
 
 /*
- * The next batch, taken over from its leader, who gets `served` to answer; NULL when there is none, or
- * when this thread has led for long enough, and then `served` is still to be answered here.
+ * Close the next batch in place of its own leader, which answers `served` in return; NULL when there is none, or
+ * when this thread has led for long enough: then the caller still has to answer `served`.
  */
 static struct purchase *next_batch(struct lane *lane, int64_t until_ns, struct purchase *served)
 {
@@ -543,7 +543,7 @@ bool group_commit_switch_guard(struct group_commit *self, const char *sale_id,
 
     if (!lane) return false;
     (void)pthread_rwlock_wrlock(&lane->runs);
-    (void)pthread_mutex_lock(&self->lanes.mutex); /* nobody notes its own guard meanwhile */
+    (void)pthread_mutex_lock(&self->lanes.mutex); /* no thread sets its own guard meanwhile */
     if (guard->flaw) lane->sold_out = NULL;       /* for good: what it leaves is no order book */
     lane->guard = guard;
     lane->is_switched = true;
@@ -572,7 +572,7 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     if (self->options.batch < 1) self->options.batch = 1;
     if (self->options.batch > BATCH_MAX) self->options.batch = BATCH_MAX;
     if (self->options.pause_every < 1) self->options.pause_every = 1;
-    if (self->options.queue_ms > self->options.deadline_ms) /* whoever is out of time is refused */
+    if (self->options.queue_ms > self->options.deadline_ms) /* a purchase out of time is refused */
         self->options.queue_ms = self->options.deadline_ms;
     bool has_lanes = lanes_init(&self->lanes, &self->options);
     self->node = order_node_new(options->client, options->deployment, &self->ids);

@@ -54,7 +54,7 @@ static struct lane *lane_new(const char *sale_id, const struct guard *guard, siz
     return NULL;
 }
 
-/* Note how a sale is sold; the segments that it had before live as long as somebody may ask. False: no memory. */
+/* Set a lane's guard and segments; the previous segments stay, as threads may still use them. False: no memory. */
 static bool set_sale_locked(struct lanes *self, struct lane *lane, const struct guard *guard,
                             const struct sale *sale)
 {
@@ -124,7 +124,7 @@ static bool may_run(const struct lanes *self, const struct guard *guard)
     return guard_servers_meet(self->options->servers, guard->needs);
 }
 
-/* Who knows less than the instance that put it up must not move its units. */
+/* An instance whose settings are weaker than those of the instance that created the sale must not move its units. */
 static bool may_cut(const struct lanes *self, const struct sale *sale)
 {
     return sale->segments.count == 0 ||

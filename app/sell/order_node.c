@@ -1,15 +1,14 @@
 /*
- * See order_node.h. One thread takes a number, without the mutex; others wait for it, and share its
- * failure too: with a server that hangs, each waits for one answer, not for one after the other.
+ * See order_node.h. One thread leases a number, without the mutex; the others wait for its result, a failure
+ * included (single-flight): if the server hangs, all threads wait for the same answer.
  *
- * A failover can forget the lease, and then it may be somebody else's: whenever the servers have
- * changed, the lease is renewed before the next id is made. What is left is a lease that a failover
- * forgets within the moment between an id's making and its order's writing, while another process
- * takes the very number: so a number that is new is not used before a replica has it, if one has it
- * soon.
+ * A failover can lose the lease, and then another process may get the number: so whenever the servers have
+ * changed, the lease is renewed before the next id is made. One case is left: a failover loses the lease between
+ * the making of an id and the writing of its order, and another process leases this very number. To make that
+ * unlikely, a new number is not used before a replica has the lease, if one has it soon.
  *
- * A clock that is set back between two processes would make the ids of one number twice: so the number has a
- * mark in Redis that is ahead of the ids, and is moved on every few seconds while some are made.
+ * If a clock were set back between two processes, the ids of one number could repeat: so the number has a mark in
+ * Redis, a moment after all its ids, which is advanced every few seconds while ids are made.
  */
 #include "order_node.h"
 
@@ -70,7 +69,7 @@ void order_node_free(struct order_node *node)
     free(node);
 }
 
-/* Let a replica have the key, if one does soon. A write goes along: WAIT waits for the own writes. */
+/* Wait briefly for a replica to have the key. The pipeline has a write, because WAIT is about a connection's writes. */
 static void wait_for_a_replica(lk_client *client, const char *key)
 {
     const struct lk_bytes expire[] = {LK_BYTES("PEXPIRE"), lk_bytes_of(key), LK_BYTES("30000")};
@@ -84,7 +83,7 @@ static void wait_for_a_replica(lk_client *client, const char *key)
     lk_reply_free(replies[1]);
 }
 
-/* A command about the marks of all numbers that ends with this one; the reply is the caller's. */
+/* Run a command on the sorted set of marks, with this number as the last argument; the caller frees the reply. */
 static lk_status ask_marks(const struct order_node *node, int number, struct lk_bytes *words,
                            size_t count, lk_reply **reply)
 {
@@ -100,7 +99,7 @@ static lk_status ask_marks(const struct order_node *node, int number, struct lk_
     return LK_SERVER;
 }
 
-/* Begin where those ended who had the number before. */
+/* Begin after the ids of the number's previous holders. */
 static lk_status read_mark(const struct order_node *node, int number)
 {
     struct lk_bytes words[3] = {LK_BYTES("ZSCORE")};
@@ -114,7 +113,7 @@ static lk_status read_mark(const struct order_node *node, int number)
     return LK_OK;
 }
 
-/* Never back: what comes late is of whoever had the number before. */
+/* The mark never moves back: a late write may be of a previous holder. */
 static lk_status move_mark(const struct order_node *node, int number, int64_t mark_ms)
 {
     char score[24];
@@ -128,7 +127,7 @@ static lk_status move_mark(const struct order_node *node, int number, int64_t ma
     return status;
 }
 
-/* OK with a lock held, BUSY when the number is somebody else's. */
+/* OK: the lock is held; BUSY: another process holds the number. */
 static lk_status try_number(const struct order_node *node, int number, lk_lock **out_lock)
 {
     char key[32];
@@ -152,10 +151,10 @@ static lk_status try_number(const struct order_node *node, int number, lk_lock *
     return LK_OK;
 }
 
-/* Any free number, with its lock; -1 when there is none to be had. */
+/* Lease any free number; -1 when there is none. */
 static int take(const struct order_node *node, lk_lock **out_lock)
 {
-    /* Start somewhere of our own, so that processes starting together do not all ask for 0. */
+    /* Begin at a number of this process's own, so that processes that start together do not all try 0. */
     unsigned first = (unsigned)getpid();
 
     for (unsigned i = 0; i < ORDER_NODES; i++) {
@@ -169,9 +168,9 @@ static int take(const struct order_node *node, lk_lock **out_lock)
 }
 
 /*
- * The lock that was held is still there, or another is taken. *lock may become NULL.
+ * Renew the lock, or acquire another one. *lock may become NULL.
  *
- * Returns  the number, or -1: then a lock that is left could not be asked for, and is to be again.
+ * Returns  the number, or -1; if a lock is left then, its renewal had no answer and has to be repeated.
  */
 static int renew_or_take(const struct order_node *node, lk_lock **lock)
 {

@@ -12,20 +12,20 @@ struct order_node; /* opaque */
 
 struct order_ids;
 
-/* Asks for nothing yet. NULL when out of memory. All are borrowed; deployment NULL: it never changes. ids: those that
-   are made by the number. */
+/* Redis is not asked yet. NULL when out of memory. All are borrowed; deployment NULL: it never changes. ids: the
+   generator that uses the number. */
 struct order_node *order_node_new(lk_client *client, const struct deployment *deployment,
                                   struct order_ids *ids);
-/* Gives the number back; NULL is fine. */
+/* Release the number; NULL is allowed. */
 void order_node_free(struct order_node *node);
 
 /*
- * The number, 0 to 1023; taken at first use, and anew after the lease was lost (a pause longer
- * than the lease, a failover to a server that had not got it). -1 when none can be had now: Redis is
- * out of reach, or all are taken.
+ * The number, 0 to 1023. It is leased at the first use, and again after the lease was lost (by a pause longer
+ * than the lease, or a failover to a server that does not have it). -1 when there is none now: Redis is
+ * out of reach, or all numbers are leased.
  *
- * Shape    a mutex on seckill:node:N, renewed by the watchdog; in the sorted set seckill:nodes a moment for N,
- *          ahead of all ids it was used for by some seconds: whoever takes N next begins there, if its own
+ * Shape    a mutex on seckill:node:N, renewed by the watchdog; the sorted set seckill:nodes has for N a moment
+ *          some seconds after all ids that were made with it: the next holder of N begins there, if its own
  *          clock is behind.
  * Threads  any.
  */

@@ -1,5 +1,5 @@
 /*
- * See pay_batch.h. One mutex, held for no I/O.
+ * See pay_batch.h. One mutex, which is never held during I/O.
  */
 #include "pay_batch.h"
 
@@ -19,7 +19,7 @@ struct pay_batch {
     struct pay_wish **last; /* where the next one is put */
 };
 
-/* Out of the queue: the first, and all of its sale that fit into a step. */
+/* Remove the first event from the queue, and as many others of the same sale as fit into a step. */
 static size_t take_locked(struct pay_batch *self, struct pay_wish *out[EVENTS_AT_ONCE_MAX])
 {
     const char *sale_id = self->first->sale_id;

@@ -1,5 +1,5 @@
 /*
- * See segments.h. Any thread; a fetch is one thread's.
+ * See segments.h. Any thread; each fetch is used by one thread.
  */
 #include "segments.h"
 
@@ -70,7 +70,7 @@ fetch_state segments_begin_fetch(struct fetch *self, struct segments *segments, 
                                  int64_t limit_ms)
 {
     *self = (struct fetch){.segments = segments, .home = home};
-    if (store_flaw_is(segments->store, FLAW_PUT_IN_FIRST)) return FETCH_UNITS; /* whoever likes */
+    if (store_flaw_is(segments->store, FLAW_PUT_IN_FIRST)) return FETCH_UNITS; /* no lock */
     self->turn = lk_mutex_new(segments->client, segments->turn_key, NULL);
     if (!self->turn) return FETCH_AWAY;
     lk_status status = lk_lock_acquire(
@@ -113,7 +113,7 @@ static bool take_from(const struct fetch *self, unsigned source, int64_t most)
 
 /* ---- looking --------------------------------------------------------------------------------------------- */
 
-/* What one look at all found; those that move are brought home on the way. */
+/* The result of one reading of all segments; moves that are pending are completed meanwhile. */
 struct found {
     struct segments_look look;
     unsigned fullest; /* but the home */

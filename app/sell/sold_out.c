@@ -1,11 +1,11 @@
 /*
- * One thread compares epoch and last entry of the ledger of each sold-out sale with Redis every 40 ms,
- * as long as somebody asks for it: LOOK_MAX sales in one round trip, or their books would go stale in turn. A book counts for SALE_BELIEVED_MS after the last comparison was
- * sent, by a clock that never stands still: an instance that was paused, put to sleep, or cut off from
- * Redis does not answer from an old book. (The epoch alone would not do: after a failover that lost the
- * last orders, their units can be sold to others between two looks, in the same epoch. Their entries
- * have other ids.)
- * Above a million orders there is no book, and Redis is asked, in batches.
+ * One thread compares epoch and last ledger entry of each sold-out sale with Redis every 40 ms, as long as requests
+ * for it come: COMPARE_MAX sales in one round trip, because one after the other their books would expire. A book is
+ * valid for SALE_BELIEVED_MS after the last comparison was sent, by a clock that also runs during suspend: an
+ * instance that was paused, suspended, or cut off from Redis does not answer from an old book. (The epoch alone is
+ * not enough: after a failover that lost the last orders, their units can be sold to other buyers between two
+ * comparisons, in the same epoch. The new entries have other ids.)
+ * A sale of more than a million orders has no book; Redis is asked, in batches.
  *
  * Locks: `mutex` guards the list of sales; a sale's rwlock its book. Neither is held over a call to
  * Redis, nor while the other is taken.
@@ -24,26 +24,26 @@
 
 enum {
     COMPARE_EVERY_MS = 40,
-    IDLE_MS = 1000,    /* nobody has asked for so long: stop looking */
-    FORGET_MS = 30000, /* ...and keep no book either */
-    AGAIN_MS = 5000,   /* after a book that was not whole, in a sale that stood still */
+    IDLE_MS = 1000,    /* after this time without requests the comparisons stop */
+    FORGET_MS = 30000, /* ... and the book is freed */
+    AGAIN_MS = 5000,   /* before another attempt, when a book was incomplete */
     BOOK_MAX = 1000000,
-    COMPARE_MAX = 128, /* sales that are asked for at once */
+    COMPARE_MAX = 128, /* sales in one round trip */
 };
 
 struct sold_out_sale {
     char id[SALE_ID_MAX + 1];
     struct sold_out *owner;
     struct sold_out_sale *next;
-    _Atomic int64_t asked_ms; /* monotonic: somebody asked, or noted */
-    atomic_bool has_book;     /* or is about to have one */
+    _Atomic int64_t asked_ms; /* monotonic: the last request, or sold_out_mark() */
+    atomic_bool has_book;     /* or is reading one */
     pthread_rwlock_t lock;    /* guards all below */
     struct order_book *book;  /* owned; NULL: none */
-    int64_t again_ms;         /* monotonic: no other reading before; the thread's own */
+    int64_t again_ms;         /* monotonic: no attempt to read before; the thread's own */
     int64_t epoch;            /* of the book */
     struct ledger_id last;    /* likewise: the ledger's last entry */
     int64_t fresh_until_ms;   /* monotonic */
-    int64_t wrong_ms;         /* monotonic: what was asked until then is not to be believed */
+    int64_t wrong_ms;         /* monotonic: answers to requests sent until then are ignored */
     unsigned changes;         /* of the servers, when last compared */
 };
 
@@ -53,14 +53,14 @@ struct sold_out {
     struct worker worker;                /* its mutex guards what follows */
     struct sold_out_sale *sales;         /* grows at its head only */
     struct sold_out_sale
-        *asked[COMPARE_MAX]; /* those in one round trip; the thread's own, as is what follows */
+        *asked[COMPARE_MAX]; /* the sales of one round trip; only the thread uses these three */
     struct sale_id ids[COMPARE_MAX];
     struct sale_moment moments[COMPARE_MAX];
 };
 
 /* ---- asking -------------------------------------------------------------------------------------- */
 
-/* False: it is a replay, and those must not come from here. */
+/* False: the purchase is a replay, which must not be answered from the book. */
 static bool answer_from(const struct order_book *book, bool may_replay, struct purchase *purchase)
 {
     const char *id = NULL;
@@ -125,7 +125,7 @@ static bool add_to_book(const struct order *order, void *arg)
     return *book != NULL;
 }
 
-/* The whole book as it is now; NULL when it cannot be read, or is too large. */
+/* Read all orders; NULL when that fails, or when they are too many. */
 static struct order_book *read_book(struct store *store, const char *id)
 {
     struct order_book *book = order_book_new();
@@ -135,7 +135,7 @@ static struct order_book *read_book(struct store *store, const char *id)
     return NULL;
 }
 
-/* A sell-out, as of one moment. */
+/* The state of a sold-out sale at one moment. */
 struct end {
     int64_t epoch;
     struct ledger_id last; /* of the ledger */
@@ -150,7 +150,7 @@ static struct end begin_comparison(const struct sold_out *self)
                         .sent_ms = clock_awake_or_not_ms()};
 }
 
-/* Whether the sale is sold out then, and stays so: nothing cools. */
+/* Whether the sale is sold out at that moment, and no returned units cool. */
 static bool read_end(const struct sale_moment *moment, struct end *out)
 {
     out->epoch = moment->sale.epoch;
@@ -159,7 +159,7 @@ static bool read_end(const struct sale_moment *moment, struct end *out)
     return sale_state_of(&moment->sale) == SALE_SOLD_OUT && moment->sale.cooling == 0;
 }
 
-/* The same, asked for alone. */
+/* The same, by a request for this sale alone. */
 static bool is_sold_out(const struct sold_out_sale *sale, struct end *out)
 {
     struct sale_moment moment;
@@ -174,7 +174,7 @@ static bool is_same(const struct end *end, int64_t epoch, struct ledger_id last)
     return end->epoch == epoch && ledger_id_compare(end->last, last) == 0;
 }
 
-/* Put a book in place (NULL: none), or only prolong the one that is there. */
+/* Replace the book (NULL: by none), or prolong the present one. */
 static void set_book(struct sold_out_sale *sale, struct order_book *book, const struct end *end)
 {
     (void)pthread_rwlock_wrlock(&sale->lock);
@@ -190,11 +190,11 @@ static void set_book(struct sold_out_sale *sale, struct order_book *book, const 
     if (old != book) order_book_free(old);
 }
 
-/* Read the book anew, if it is the same sell-out before and after, and the book is whole: when another
-   server takes over in between, pages of two do not fit together. */
+/* Read a new book, and use it if the sale's state is the same before and after, and the book is complete: after a
+   failover in between, the pages would come from two servers that differ. */
 static void renew_book(struct sold_out_sale *sale, const struct end *before)
 {
-    /* Before Redis is asked, and seen so by all: contradict() looks after Redis has answered. */
+    /* Set before Redis is asked: sold_out_invalidate() reads it after Redis has answered. */
     atomic_store(&sale->has_book, true);
     struct order_book *book = read_book(sale->owner->store, sale->id);
     struct end after = {0};
@@ -207,7 +207,7 @@ static void renew_book(struct sold_out_sale *sale, const struct end *before)
     }
     if (stood_still) sale->again_ms = after.sent_ms + AGAIN_MS;
     order_book_free(book);
-    set_book(sale, NULL, before); /* nor is the old one of this sell-out */
+    set_book(sale, NULL, before); /* the old book is of another state */
 }
 
 static void refresh(struct sold_out_sale *sale, const struct sale_moment *moment, struct end end)
@@ -223,7 +223,7 @@ static void refresh(struct sold_out_sale *sale, const struct sale_moment *moment
     }
 }
 
-/* One that is not told of (in segments, or its server is away) is asked for alone. */
+/* A sale without an answer (in segments, or its server is away) is asked for by a request of its own. */
 static void refresh_asked(struct sold_out *self, size_t count)
 {
     struct end end = begin_comparison(self);
@@ -237,8 +237,8 @@ static void refresh_asked(struct sold_out *self, size_t count)
         refresh(self->asked[i], &self->moments[i], end);
 }
 
-/* Look at all that somebody asks for, forget what nobody does; true if one is still to be looked at or
-   forgotten. */
+/* Compare all sales with recent requests, and free the books of the others; true while a sale has recent requests or
+   a book. */
 static bool refresh_all(struct sold_out *self, struct sold_out_sale *first)
 {
     bool is_any = false;

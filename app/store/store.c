@@ -217,7 +217,7 @@ static store_status ask_order(struct store *store, const struct sale_keys *keys,
     return store_ask(store, &(struct lk_command){words, 3}, 1, reply, err);
 }
 
-/* The same, and replicas have what is told. */
+/* The same, once replicas have the order. */
 static store_status ask_kept_order(struct store *store, const struct sale_keys *keys,
                                    const char *buyer, lk_reply **reply, struct lk_error *err)
 {
@@ -228,7 +228,7 @@ static store_status ask_kept_order(struct store *store, const struct sale_keys *
     return store_run(store, STORE_CONFIRM, eval, reply, err);
 }
 
-/* There is no such order; or the sale is to be rebuilt from the book, and nobody can say that yet. */
+/* There is no such order; or that is unknown, because the sale has to be rebuilt from the book first. */
 static store_status status_of_none(struct store *store, const struct sale_keys *keys,
                                    struct lk_error *err)
 {
@@ -309,7 +309,7 @@ static store_status server_changed(struct lk_error *err)
     return STORE_UNKNOWN;
 }
 
-/* Who wants the orders, and whether that is enough. */
+/* The receiver of the orders, and whether it has asked to stop. */
 struct listener {
     store_each *each;
     void *arg;

@@ -42,7 +42,7 @@ struct step {
     enum store_script script;
     const char *id;
     size_t count;
-    struct lk_bytes args[5]; /* the first is filled in: who does it */
+    struct lk_bytes args[5]; /* the first is filled in: the instance */
 };
 
 static store_status take_step_in(struct store *store, struct step step,

@@ -1,6 +1,6 @@
 /*
- * What operators do to a sale that is there: end, pause, resume, patch, restock, remove. Each is one atomic
- * script that also appends to the ledger.
+ * Operators' steps on an existing sale: end, pause, resume, patch, restock, remove. Each is one atomic script that
+ * also appends to the ledger.
  */
 #ifndef SECKILL_STORE_ADMIN_H
 #define SECKILL_STORE_ADMIN_H
@@ -72,8 +72,8 @@ store_status store_restock_sale(struct store *store, const char *id,
                                 struct lk_error *err);
 
 /*
- * Remove a sale that is over, its orders final, its refunds done: from the begin on nothing happens to it any more,
- * with the end it is gone. Whoever was killed in between begins again.
+ * Remove a sale that has ended, whose orders are final and whose refunds are done: after the begin the sale does not
+ * change any more, after the end it is gone. If the caller is killed in between, it begins again.
  */
 store_status store_begin_removal(struct store *store, const char *id, struct sale_step_end *out_end,
                                  struct lk_error *err);
@@ -81,7 +81,7 @@ store_status store_end_removal(struct store *store, const char *id, struct sale_
                                struct lk_error *err);
 
 /*
- * Tell a sale whose removal has begun, as lines of JSON: of each of its keys sale, stock, orders, refunds and ledger (of
+ * Export a sale whose removal has begun, as JSON lines: of each of its keys sale, stock, orders, refunds and ledger (of
  * each segment) {"key", "value"} of a string, {"key", "field", "value"} of a hash, where one may come twice,
  * {"key", "entry", "words": [...]} of a stream; and at the end {"archive": id, "last": the last entry}, which no other
  * sale of that id has.
@@ -92,12 +92,12 @@ typedef bool store_each_line(const char *line, size_t len, void *arg);
 store_status store_archive_sale(struct store *store, const char *id, store_each_line *each,
                                 void *arg, struct lk_error *err);
 
-/* What is left of a sale in segments whose removal was broken off: it cannot be loaded any more. NOT_FOUND: nothing is. */
+/* Delete the rest of a sharded sale whose removal was interrupted, which cannot be loaded. NOT_FOUND: there is none. */
 store_status store_clear_segments(struct store *store, const char *id,
                                   struct sale_step_end *out_end, struct lk_error *err);
 
 /*
- * What the service itself can say of a sale's books (sale_audit.h). Sales may go on meanwhile.
+ * The service's own audit of a sale (sale_audit.h). Purchases may go on meanwhile.
  *
  * Returns  STORE_OK, whatever the verdict; STORE_NOT_FOUND, STORE_UNAVAILABLE, STORE_UNKNOWN,
  *          STORE_FAILED: it could not be read.

@@ -1,5 +1,5 @@
 /*
- * A sale as lines of JSON, key by key and word by word, for whoever keeps it when Redis does not. Plain reads; any thread.
+ * Exports a sale as lines of JSON, key by key, so that it can be archived outside Redis. Plain reads; any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static bool write_entries(struct archive *self, const lk_reply *page, char at[AT
     return goes_on;
 }
 
-/* What is told, and how a page of it is asked for, from `first` on. */
+/* A part of the export, and the command that reads one page of it. */
 static const struct part {
     enum sale_key key;
     const char *first;

@@ -69,7 +69,7 @@ enum {
     SALE_FIELDS = SALE_FROM + SALE_SEGMENTS_MAX
 };
 
-/* What a segment says of moves. */
+/* A segment's numbers about moves. */
 struct moves {
     struct sale_move moving;
     int64_t from[SALE_SEGMENTS_MAX]; /* the last that has arrived from each; 0: none */
@@ -215,7 +215,7 @@ static store_status read_piece(struct store *store, const char *id, struct audit
     return status == STORE_OK ? walk(store, &keys, out, err) : status;
 }
 
-/* Units that left their segment and have not arrived. */
+/* Units in transit between segments. */
 static int64_t units_on_their_way(const struct moves *moves, unsigned count)
 {
     int64_t sum = 0;
@@ -230,8 +230,8 @@ static int64_t units_on_their_way(const struct moves *moves, unsigned count)
     return sum;
 }
 
-/* Each segment's numbers are of one moment, and fit by themselves: so their sums do, too. What moves is compared over
-   several moments, and perhaps again. */
+/* The numbers of each segment are of one moment and consistent, so their sums are, too. Moves are compared between
+   segments that were read at different moments, if necessary again. */
 static store_status read_pieces(struct store *store, const struct store_pieces *pieces,
                                 struct audit_reading *all, struct lk_error *err)
 {
@@ -260,7 +260,7 @@ static store_status read_segmented(struct store *store, const char *id, struct a
 
     for (int tries = 0; status == STORE_OK && tries < TRIES; tries++) {
         status = read_pieces(store, &pieces, all, err);
-        all->is_still = all->entries == entries; /* nothing has happened between two readings */
+        all->is_still = all->entries == entries; /* no entry was added between two readings */
         entries = all->entries;
         if (all->on_way == -all->moved || all->is_still) break;
     }

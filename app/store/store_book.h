@@ -1,5 +1,5 @@
 /*
- * A sale's ledger word by word, for the book of orders (book.h); and a sale made of it again.
+ * Raw access to a sale's ledger for the book (book.h), and the steps that rebuild a sale from it.
  */
 #ifndef SECKILL_STORE_BOOK_H
 #define SECKILL_STORE_BOOK_H
@@ -15,7 +15,7 @@ struct store_entries {
     int64_t now_ms;  /* Redis' clock */
     bool is_rebuilt; /* just now: nothing of it is for sale */
     char replid[48]; /* of the server; another one, or it began anew: another id */
-    bool is_checked; /* it has all that the book has, somebody has noted of this id */
+    bool is_checked; /* an instance has noted that it has all that the book has */
 };
 
 /* From that entry on, it too. A sale that is not there has none. */

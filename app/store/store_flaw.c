@@ -107,7 +107,7 @@ store_status store_flaw_pay(struct store *store, const char *id, struct payment_
     return write_down(store, &move, err);
 }
 
-/* Who is due first, by this clock or that; "": nobody. */
+/* The buyer whose order is due first, by the instance's or Redis' clock; "": none. */
 static store_status find_due(struct store *store, const struct sale_keys *keys, char *buyer,
                              struct lk_error *err)
 {
@@ -166,7 +166,7 @@ bool store_flaw_is(const struct store *store, store_flaw flaw)
     return store->flaw == (int)flaw;
 }
 
-/* By the sound steps, in the wrong order: the number is of nobody. */
+/* The steps of the sound protocol in the wrong order, with a move number that no segment has reserved. */
 store_status store_flaw_take_units(struct store *store, const char *source, const char *target,
                                    int64_t units, struct lk_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * FLAWED on purpose, and only for the lab: how shops end holds that have not heard that the order's state
- * decides, in the same step that writes (what store_pay.c does with a script is done by several commands); and how they
- * move units between segments that have not thought of two who do so.
+ * FLAWED on purpose, and only for the lab: expiry and payment without an atomic check of the order's state (several
+ * commands where store_pay.c has one script), and moves of units between segments that are not safe when two
+ * instances move at once.
  */
 #ifndef SECKILL_STORE_FLAW_H
 #define SECKILL_STORE_FLAW_H
@@ -37,10 +37,10 @@ bool store_flaw_is(const struct store *store, store_flaw flaw);
 store_status store_flaw_take_units(struct store *store, const char *source, const char *target,
                                    int64_t units, struct lk_error *err);
 
-/* For store_pay.c. One event; whatever the payment is for that is not held is forgotten. */
+/* For store_pay.c. One event; a payment for an order that is not held is dropped. */
 store_status store_flaw_pay(struct store *store, const char *id, struct payment_event *event,
                             struct lk_error *err);
-/* One order, whatever it is by the time of the write. */
+/* One order, whatever its state is at the time of the write. */
 store_status store_flaw_expire(struct store *store, const char *id, struct expiry *out,
                                struct lk_error *err);
 

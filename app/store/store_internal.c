@@ -54,7 +54,7 @@ store_status store_failed(struct lk_error *err, const lk_reply *reply)
     return STORE_FAILED;
 }
 
-/* fork_check.lua's: it has executed nothing, as with all that lockkit says to be refused for now. */
+/* fork_check.lua's error: nothing was executed, as with all errors that lockkit calls temporary. */
 static store_status status_of_refusal(lk_refusal refusal, const char *words)
 {
     bool is_away = refusal == LK_REFUSAL_NOT_NOW || refusal == LK_REFUSAL_NOT_HERE;
@@ -169,7 +169,7 @@ bool store_to_time_ms(const lk_reply *reply, int64_t *out_ms)
 
 enum { CREATE_ARGS = 11, CREATE_NUMBERS = 7 };
 
-/* What create_sale.lua is told. */
+/* The arguments of create_sale.lua. */
 struct create_args {
     char numbers[CREATE_NUMBERS][24];
     struct lk_bytes args[CREATE_ARGS];
@@ -225,7 +225,7 @@ store_status store_create_piece(struct store *store, const struct sale *sale, st
     return status;
 }
 
-/* They are all there, or as long as nothing is in that state not yet. */
+/* The counters: a missing one means that no order has been in that state yet. */
 static bool read_payment(const lk_reply *fields, struct sale_payment *out)
 {
     int64_t *const numbers[] = {&out->window_ms, &out->amount, &out->paid, &out->cancelled,
@@ -348,7 +348,7 @@ store_status store_read_about(const char *id, const lk_reply *answers, struct sa
     return STORE_OK;
 }
 
-/* All of one moment: a restock between two of them would make units out of nothing. */
+/* All are read at one moment: with a restock in between, the sum would have units that do not exist. */
 enum { ASK_MULTI, ASK_ABOUT, ASK_EXEC = ASK_ABOUT + ABOUT_COUNT, SALE_COMMANDS };
 
 store_status store_load_pieces(struct store *store, const struct sale_id *ids, size_t count,

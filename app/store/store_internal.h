@@ -1,6 +1,6 @@
 /*
- * The inside of struct store and the small steps that its files share; lowest of all a sale in one piece, then what
- * segments need of it, then those for whom both are one sale.
+ * The definition of struct store, and helpers that its files share: first for an unsharded sale, then for segments,
+ * then those that work for both.
  */
 #ifndef SECKILL_STORE_INTERNAL_H
 #define SECKILL_STORE_INTERNAL_H
@@ -71,7 +71,7 @@ store_status store_run(struct store *store, enum store_script which, struct lk_e
 /* Put an id on the list of all sales; take it off. */
 store_status store_list_id(struct store *store, const char *id, struct lk_error *err);
 store_status store_unlist_id(struct store *store, const char *id, struct lk_error *err);
-/* Redis' words, or that its answer makes no sense, into *err. Gives STORE_FAILED. */
+/* Put Redis' error, or "malformed answer", into *err. Returns STORE_FAILED. */
 store_status store_failed(struct lk_error *err, const lk_reply *reply);
 
 /* Digits, with a sign or without; text that fits, with its NUL. False and untouched if it is not. */
@@ -91,7 +91,7 @@ struct sale_question {
 };
 void store_ask_about(struct sale_question *self, const char *id,
                      struct lk_command out[ABOUT_COUNT]);
-/* The sale that their answers, the first of an array, tell. OK, NOT_FOUND or FAILED. */
+/* Read the sale from their answers, the first ones of an array. OK, NOT_FOUND or FAILED. */
 store_status store_read_about(const char *id, const lk_reply *answers, struct sale *out,
                               struct lk_error *err);
 
@@ -117,7 +117,7 @@ struct store_pieces {
 };
 store_status store_find_pieces(struct store *store, const char *id, struct store_pieces *out,
                                struct lk_error *err);
-/* The last trace of these, when they are gone. */
+/* Delete the remaining keys of segments that were removed. */
 store_status store_forget_pieces(struct store *store, const char *id,
                                  const struct store_pieces *pieces, struct lk_error *err);
 store_status store_create_segmented(struct store *store, const struct sale *sale,

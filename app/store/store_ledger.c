@@ -33,7 +33,7 @@ static store_status read_moment(const char *id, const lk_reply *answers, struct 
     return STORE_OK;
 }
 
-/* Its segments have a ledger each: in place of the last entry of all stands when they were read. */
+/* Each segment has its own ledger: the id of the last entry is replaced by the time of the reading. */
 static store_status load_segmented_moment(struct store *store, const char *id,
                                           struct sale_moment *out, struct lk_error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * Reading the ledgers of sales, for those who tell others what happens (broadcast.h, streams.c).
+ * Reading the ledgers of sales, for event streams (broadcast.h, streams.c).
  */
 #ifndef SECKILL_STORE_LEDGER_H
 #define SECKILL_STORE_LEDGER_H
@@ -34,7 +34,7 @@ store_status store_find_entry(struct store *store, const char *id, struct ledger
                               struct ledger_entry *out, struct lk_error *err);
 
 /*
- * Read on in up to LEDGER_PAGES ledgers, in one round trip that does not wait for entries.
+ * Read the next entries of up to LEDGER_PAGES ledgers, in one round trip that does not wait for new ones.
  *
  * Returns  on STORE_OK also Redis' clock; else nothing was written.
  */

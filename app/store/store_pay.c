@@ -24,7 +24,7 @@ const char *store_pay_result_name(pay_result result)
     return (unsigned)result < PAY_RESULT_COUNT ? names[result] : "?";
 }
 
-/* Which of the letters a script has answered; false: none. */
+/* Decode the letter that a script has answered; false: unknown. */
 static bool read_letter(const lk_reply *reply, const char *letters, unsigned *out)
 {
     struct lk_bytes text = lk_reply_bytes(reply);
@@ -106,7 +106,7 @@ struct cancel {
     const struct order *order;
 };
 
-/* The attempt can no longer be executed: what the order is now it stays, as far as that goes. */
+/* The attempt has been made void and can no longer be executed, so the order's present state is the result. */
 static store_status settle_cancel(struct store *store, const struct cancel *cancel,
                                   cancel_end *out_end, struct lk_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * What becomes of an order that is held: it is paid, cancelled, or its time is over. Each is one atomic
- * script that looks at the order's state, and whoever comes second changes nothing.
+ * The steps of an order that is held: payment, cancellation, expiry. Each is one atomic script that checks the order's
+ * state, so a step that comes second changes nothing.
  *
  * Layout (KEY is seckill:{ID}:...; the rest: store.h)
  *   :orders   hash    an order's STATE is "held", "paid", "cancelled" or "expired"
@@ -35,7 +35,7 @@ typedef enum pay_result { PAY_RESULT_LIST(LIST_VALUE) PAY_RESULT_COUNT } pay_res
 
 const char *store_pay_result_name(pay_result result);
 
-/* What a provider says of a payment. Texts are borrowed: [A-Za-z0-9_.-]{1,64} each. */
+/* A provider's event about a payment. Texts are borrowed: [A-Za-z0-9_.-]{1,64} each. */
 struct payment_event {
     const char *id;
     const char *kind; /* "succeeded", "failed", "started" */
@@ -84,8 +84,8 @@ struct expiry {
     int64_t stale; /* in :due, and not held: must be 0 */
 };
 
-/* End what is due. fence: of the leader whose turn it is; 0: shown by nobody who leads.
-   STORE_FAILED with STALE in err: another one's turn it is. Just to be repeated. */
+/* Expire the orders that are due. fence: the leader's fencing token; 0: the caller is not the leader.
+   STORE_FAILED with STALE in err: there is a newer leader. The step can be repeated safely. */
 store_status store_expire_orders(struct store *store, const char *id, uint64_t fence,
                                  struct expiry *out, struct lk_error *err);
 

@@ -80,7 +80,7 @@ static void write_map(unsigned count, const char *generation, char out[MAP_SIZE]
 
 /* ---- made, and read ------------------------------------------------------------------------------ */
 
-/* Nobody finds what is not listed in the sale's own key. */
+/* Delete segments; the sale's own key does not list them, so they are never read. */
 static void drop_pieces(struct store *store, const struct sale *sale)
 {
     for (unsigned i = 0; i < sale->segments.count; i++) {
@@ -115,7 +115,7 @@ static store_status create_pieces(struct store *store, const struct sale *sale,
     return status;
 }
 
-/* Let the sale be found by its id; or only see that nothing of that id is there. */
+/* Write the sale's own key; or only check that no sale of that id exists. */
 static store_status set_map(struct store *store, const struct sale *sale, bool is_set,
                             struct lk_error *err)
 {

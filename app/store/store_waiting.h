@@ -1,6 +1,6 @@
 /*
- * The waiting room of a sale in Redis. Purchases do not look at it: who may buy is judged before, by the
- * ticket (waiting/waiting_room.h).
+ * The waiting room of a sale in Redis. The purchase script does not read it: a buyer's admission is checked before, by
+ * the ticket (waiting/waiting_room.h).
  *
  * Layout (KEY is seckill:{ID}:...; the rest: store.h)
  *   :sale     hash  has admit, places that are let in a second, and draw: 1 or 0
@@ -29,7 +29,7 @@ struct waiting_step {
     unsigned char seed[WAITING_SECRET_SIZE];
 };
 
-/* Let in whose turn has come. out->key and ->seed: in, chance for a room that has none yet; out, the room's.
+/* Advance the admissions. out->key and ->seed: in, chance for a room that has none yet; out, the room's.
    STORE_NOT_FOUND: no such sale, or it has no waiting room. Just to be repeated. */
 store_status store_waiting_step(struct store *store, const char *id, struct waiting_step *out,
                                 struct lk_error *err);
