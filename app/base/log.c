@@ -149,8 +149,8 @@ static void write_line(int fd, log_level level, const struct log_fields *fields,
     if (write(fd, line, out.len) < 0) return; /* nowhere left to say so */
 }
 
-static void write_formatted(log_level level, const struct log_fields *fields, const char *format,
-                            va_list args)
+__attribute__((format(printf, 3, 0))) static void
+write_formatted(log_level level, const struct log_fields *fields, const char *format, va_list args)
 {
     char raw[2 * LOG_TEXT_MAX];
 
