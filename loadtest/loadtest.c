@@ -232,7 +232,10 @@ static int run_all(const struct options *options, struct failure *failure)
     if (!raise_file_limit(options, failure)) return -1;
     if (!make_run_folder(options, &folders, failure)) return -1;
     if (!options->is_quiet) (void)printf("results in %s\n", folders.run);
-    runs_drop_old(folders.out);
+    int removed = runs_drop_old(folders.out);
+    if (removed > 0 && !options->is_quiet)
+        (void)printf("removed there: the folders of %d older runs; the newest %d are kept\n",
+                     removed, RUNS_KEPT);
     int status = run_mode(options, &folders, failure);
     if (access(folders.result, R_OK) == 0 && !publish(&folders, failure)) return -1;
     return status;

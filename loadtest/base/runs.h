@@ -6,7 +6,7 @@
 
 enum { RUNS_KEPT = 10 };
 
-/* Remove all but the newest RUNS_KEPT in `out`, and none whose process still runs. */
-void runs_drop_old(const char *out);
+/* Removes all but the newest RUNS_KEPT in `out`, and none whose process still runs. Returns how many. */
+int runs_drop_old(const char *out);
 
 #endif
