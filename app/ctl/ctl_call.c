@@ -15,7 +15,7 @@
 #include "ctl.h"
 #include "http/strict_json.h"
 
-enum { TOKEN_SIZE = 512, TIMEOUT_S = 15, SLOWEST_BYTES_S = 1, KEY_MAX_LEN = 64 };
+enum { TOKEN_SIZE = 512, TIMEOUT_S = 15, SLOWEST_BYTES_S = 1, KEY_MAX_LEN = 64, RANKS = 6 };
 
 struct response {
     CURL *curl;      /* borrowed; of the call under way */
@@ -219,30 +219,33 @@ static void print_sale(const json_t *sale)
     print_moment("ends", sale, "endsAt");
 }
 
-/* Those in one state. */
-static void print_sales_in(const json_t *list, const char *state)
+/* What sells stands first, what is over behind it; last a state that we do not know. */
+static size_t rank_of(const json_t *sale)
+{
+    static const char *const states[] = {"active", "upcoming", "paused", "sold_out", "ended"};
+    size_t rank = 0;
+
+    while (rank < RANKS - 1 && strcmp(text_of(sale, "state"), states[rank]) != 0)
+        rank++;
+    return rank;
+}
+
+static void print_sales(const json_t *list)
 {
     size_t i = 0;
     const json_t *sale = NULL;
 
-    json_array_foreach(list, i, sale)
-    {
-        if (strcmp(text_of(sale, "state"), state) != 0) continue;
-        (void)printf("%-24s %-9s %10lld %10lld  %-16s %s\n", text_of(sale, "id"),
-                     text_of(sale, "state"), number_of(sale, "remaining"), units_of(sale),
-                     text_of(sale, "guard"), text_of(sale, "title"));
-    }
-}
-
-/* What sells stands first, what is over last. */
-static void print_sales(const json_t *list)
-{
-    static const char *const states[] = {"active", "upcoming", "paused", "sold_out", "ended"};
-
     (void)printf("%-24s %-9s %10s %10s  %-16s %s\n", "SALE", "STATE", "LEFT", "OF", "GUARD",
                  "TITLE");
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
-        print_sales_in(list, states[i]);
+    for (size_t rank = 0; rank < RANKS; rank++) {
+        json_array_foreach(list, i, sale)
+        {
+            if (rank_of(sale) != rank) continue;
+            (void)printf("%-24s %-9s %10lld %10lld  %-16s %s\n", text_of(sale, "id"),
+                         text_of(sale, "state"), number_of(sale, "remaining"), units_of(sale),
+                         text_of(sale, "guard"), text_of(sale, "title"));
+        }
+    }
 }
 
 /* Gives an exit status: an audit that did not pass is no success. */
