@@ -12,9 +12,12 @@ enum { KEY_SIZE = LK_INSPECT_KEY_MAX + LK_INSPECT_OWNER_MAX + 32, LIMIT_MS = 300
 
 #define WEEK_MS INT64_C(604800000)
 
+/* In the lock's slot of a cluster, and among the keys that its user has rights to. */
 static struct lk_bytes key_of(const char *name, const char *token, char out[KEY_SIZE])
 {
-    (void)snprintf(out, KEY_SIZE, "lockctl:holder:%s:%s", name, token);
+    (void)snprintf(out, KEY_SIZE,
+                   strchr(name, '{') ? "lockctl_holder:%s:%s" : "lockctl_holder:{%s}:%s", name,
+                   token);
     return lk_bytes_of(out);
 }
 
