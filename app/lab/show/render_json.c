@@ -80,13 +80,16 @@ static json_t *calls_of(const struct lab_run *run, const struct lab_step *step,
     for (size_t i = 0; i < step->calls.count; i++) {
         const struct tap_call *call = &step->calls.list[i];
         struct lab_text about = aside_of(run, step, call);
-        json_t *object = json_pack("{s:o, s:o}", "command", render_json_text(call->command),
-                                   "reply", render_json_text(call->reply));
+        json_t *object =
+            with_server(run,
+                        json_pack("{s:o, s:o}", "command", render_json_text(call->command), "reply",
+                                  render_json_text(call->reply)),
+                        call->server);
 
         if (about.en)
             (void)json_object_set_new(object, "aside", json_string(lab_text_in(about, language)));
         add_script(object, call, scripts);
-        (void)json_array_append_new(list, with_server(run, object, call->server));
+        (void)json_array_append_new(list, object);
     }
     return list;
 }

@@ -152,7 +152,7 @@ TEST(what_does_not_go_together_is_refused)
         {{"--redis=redis://h", "--sentinel-password=LICENSE"}, "goes with --redis redis+sentinel"},
         {{"--redis=redis://h", "--redis-password=/nowhere"}, "--redis-password: /nowhere"},
         {{"--redis=redis://h", "--redis-insecure=maybe"}, "is neither true nor false"},
-        {{"--redis=redis://h", "--redlock=redis://a"}, "\"--redlock=redis://a\" is no flag"},
+        {{"--redis=redis://h", "--redlock=redis://a"}, "\"--redlock\" is no flag"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
