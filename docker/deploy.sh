@@ -181,8 +181,8 @@ up() {
     refuse_taken SECKILL_PORT=8080 SECKILL_ADMIN_PORT=8081 PROMETHEUS_PORT=9090
     "$here/secrets.sh" "${SECKILL_SECRETS:-$here/secrets}" ${tls:+tls}
     [ -n "${NO_BUILD-}" ] || build
-    [ "${1:-single}" != single ] || refuse_copy
     volumes >"$kind_file.volumes"
+    [ "${1:-single}" != single ] || refuse_copy
     # shellcheck disable=SC2086  # words
     printf '%s\n%s\n%s\n' "${1:-single}" "${EXTRA:+$(realpath $EXTRA | tr '\n' ' ')}" "$with" >"$kind_file"
     services="$stores seckilld-1 seckilld-2 seckilld-3 haproxy prometheus"
