@@ -41,7 +41,7 @@ creates_sale() { # ID: an operator who says to come from elsewhere
 logged_from() { # ID: who created it
     for n in 1 2 3; do docker logs "$(containers seckilld-$n)" 2>&1; done | grep "sale $1: created" >"$WORK/created"
     gateway=$(docker network inspect -f '{{range .IPAM.Config}}{{.Gateway}}{{end}}' "${PROJECT}_front")
-    if ! grep -q "by $gateway" "$WORK/created" || grep '203\.0\.113' "$WORK/created"; then
+    if ! grep -q "\"from\":\"$gateway\"" "$WORK/created" || grep '203\.0\.113' "$WORK/created"; then
         cat "$WORK/created"
         return 1
     fi
