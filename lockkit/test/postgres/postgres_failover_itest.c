@@ -148,8 +148,9 @@ TEST(with_a_synchronous_standby_nothing_is_told_done_that_is_lost, struct pair *
     atomic_int losses = 0;
     struct lks_wait renewed = {.lock = lkp_fenced(pair->client, "sync")};
     struct lks_wait wait = {.lock = lkp_fenced(pair->client, "number"), .run = write_guarded};
+    /* The promotion and a write take seconds on a busy machine; the lease outlasts both. */
     struct lk_lock_options options = {
-        .lease_ms = 3000, .is_renewed = true, .on_lost = lks_count_loss, .on_lost_arg = &losses};
+        .lease_ms = 6000, .is_renewed = true, .on_lost = lks_count_loss, .on_lost_arg = &losses};
 
     assert_int_equal(lk_lock_acquire(renewed.lock, &options, NULL), LK_OK);
     assert_int_equal(lks_acquire(wait.lock, 0, LONG_MS), LK_OK);
